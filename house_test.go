@@ -369,6 +369,7 @@ var starters = []permitted{
 	{"linuxsandbox/keeper", "the thread that is confined and starts the command, short calls on a thread without the filter, and the sweep where no domain holds the command"},
 	{"acp", "the reader of the editor's messages, the writer, one for each request; joined before Serve returns, but for a reader or writer that the editor blocks"},
 	{"agent/batch.go", "parallel tool calls, an errgroup"},
+	{"agent/delegate.go", "the helpers of a call, an errgroup joined before the call ends"},
 	{"tui/terminal", "the painter, the watcher of the size and the decoder, joined by Close; the reader, which ends with its file"},
 	{"mcp/serve", "the reader and the writer of the client's pipes, a call that goes on between two requests, its progress; all but the reader of stdin end before Run returns"},
 	{"mcp", "the reader and the writer of a server's pipes, and what reads a changed list, ended by Close"},

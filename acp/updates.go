@@ -108,11 +108,35 @@ func (v *view) updates(e event.Event, replaying bool) []any {
 		return planned(e)
 	case event.UsageUpdated:
 		return v.used(e)
+	case event.HelperEvent:
+		return v.helper(e, replaying)
 	}
 	if out, ok := v.tool(e, replaying); ok {
 		return out
 	}
 	return v.aside(e)
+}
+
+// helperKey names the helper that makes a call, as data in _meta.
+const helperKey = "codeagent/helper"
+
+// helper shows the calls, questions and notices of a helper. Its texts are part of what delegate returns.
+func (v *view) helper(e event.HelperEvent, replaying bool) (out []any) {
+	switch in := e.Event.(type) {
+	case event.Notice:
+		in.Text = e.Name() + ": " + in.Text
+		return v.aside(in)
+	case event.ToolStarted:
+		in.Title = e.Name() + ": " + in.Title
+		for _, u := range v.started(in) {
+			u := u.(callUpdate)
+			u.Meta = map[string]any{helperKey: map[string]any{"call": e.CallID, "number": e.Number, "kind": e.Kind}}
+			out = append(out, u)
+		}
+	case event.ToolOutput, event.ToolFinished, event.PermissionRequested, event.PermissionAnswered:
+		out, _ = v.tool(in, replaying)
+	}
+	return out
 }
 
 // aside are the updates about what is neither a text nor a call.

@@ -108,6 +108,8 @@ type Config struct {
 	Reviewer *Reviewer
 	// Hooks are commands of the user's that can only tighten. It may be nil.
 	Hooks *hooks.Set
+	// Helper sets up helper n of a call of delegate, of that kind. Nil: there are no helpers.
+	Helper func(ctx context.Context, n int, kind string) (Helper, error)
 	// Attended: somebody can answer a question.
 	Attended bool
 	// Hold reports whether refused system calls of a command that starts now may be held for
@@ -149,6 +151,8 @@ type Agent struct {
 	held    heldQuestions
 	// unlearned: a failure to write the memory of refusals was already reported.
 	unlearned sync.Once
+	// parent is the turn that this helper works for; nil: it is no helper.
+	parent *turn
 
 	mu      sync.Mutex
 	items   []model.Item    // append-only: a prefix handed out never changes
@@ -220,27 +224,29 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	}
 	refuseUnmet(a)
 	a.mu.Lock()
-	refused, doubt := slices.Clone(a.refused), a.doubt
+	refused, doubt, usage := slices.Clone(a.refused), a.doubt, t.usage
 	a.doubt = ""
 	a.mu.Unlock()
 	if doubt != "" {
 		a.emit(event.Notice{Level: word.LevelWarning, Text: doubt})
 	}
-	a.emit(event.TurnFinished{Outcome: outcome, Err: err, Answer: t.answer, Refused: refused, Usage: t.usage})
+	a.emit(event.TurnFinished{Outcome: outcome, Err: err, Answer: t.answer, Refused: refused, Usage: usage})
 	return err
 }
 
 // turn is the state of one turn.
 type turn struct {
-	agent  *Agent
-	stop   context.CancelCauseFunc
-	usage  model.Usage
-	answer string // the text of the last answer
-	empty  int    // empty answers in a row
-	unfit  int    // answers that did not fit the schema
-	broken int    // answers in a row that broke off after tool calls
-	full   int    // requests in a row that were refused as too long
-	futile int    // compactions in a row that made no progress
+	agent *Agent
+	stop  context.CancelCauseFunc
+	// usage and requests count those of its helpers too; guarded by agent.mu.
+	usage    model.Usage
+	requests int
+	answer   string // the text of the last answer
+	empty    int    // empty answers in a row
+	unfit    int    // answers that did not fit the schema
+	broken   int    // answers in a row that broke off after tool calls
+	full     int    // requests in a row that were refused as too long
+	futile   int    // compactions in a row that made no progress
 	// since counts the rounds of calls since the last compaction, compacted is the round
 	// before it. If one round fills the context again, and it equals the round before the
 	// compaction, further summaries are of no use.
@@ -258,7 +264,10 @@ func (t *turn) work(ctx context.Context) error {
 	if err := t.agent.cfg.Tools.Ready(ctx); err != nil {
 		return err
 	}
-	for range t.agent.cfg.Bounds.Requests {
+	for {
+		if err := t.take(); err != nil {
+			return err
+		}
 		t.steer(ctx)
 		t.news()
 		more, err := t.request(ctx)
@@ -270,7 +279,6 @@ func (t *turn) work(ctx context.Context) error {
 			return nil
 		}
 	}
-	return t.outOfRequests()
 }
 
 // request makes one request and runs the calls of its answer. It reports whether another
@@ -424,6 +432,11 @@ func (a *Agent) answered(q *approvals.Request, e event.PermissionAnswered) {
 // spent adds the tokens of an answer and reports them, and how full the context is.
 func (a *Agent) spent(u model.Usage) {
 	a.measure()
+	if p := a.above(); p != nil {
+		p.mu.Lock()
+		p.total = p.total.Add(u)
+		p.mu.Unlock()
+	}
 	a.mu.Lock()
 	a.total = a.total.Add(u)
 	e := event.UsageUpdated{Last: u, Total: a.total, Context: a.budget.used(), Limit: a.budget.limit, Assumed: a.budget.assumed}

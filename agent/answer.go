@@ -199,6 +199,17 @@ func (a *answer) text() string {
 
 // count adds the tokens of an answer.
 func (t *turn) count(u model.Usage) {
-	t.usage = t.usage.Add(u)
+	t.add(u)
 	t.agent.count(u)
+}
+
+// add adds tokens to the turn, and to the turn that this is a helper of.
+func (t *turn) add(u model.Usage) {
+	a := t.agent
+	a.mu.Lock()
+	t.usage = t.usage.Add(u)
+	a.mu.Unlock()
+	if a.parent != nil {
+		a.parent.add(u)
+	}
 }

@@ -34,6 +34,23 @@ var (
 	ErrRefused       = errors.New("stopped at a refused permission")
 )
 
+// take counts one more request, here and in the turn that this is a helper of. It returns an error if
+// either has made all of its requests.
+func (t *turn) take() error {
+	if p := t.agent.parent; p != nil {
+		if err := p.take(); err != nil {
+			return err
+		}
+	}
+	t.agent.mu.Lock()
+	defer t.agent.mu.Unlock()
+	if t.requests == t.agent.cfg.Bounds.Requests {
+		return t.outOfRequests()
+	}
+	t.requests++
+	return nil
+}
+
 // outOfRequests returns the error of a turn that has made all its requests.
 func (t *turn) outOfRequests() error {
 	err := fmt.Errorf("%w (%d)", ErrOutOfRequests, t.agent.cfg.Bounds.Requests)
@@ -46,6 +63,11 @@ func (t *turn) outOfRequests() error {
 // spentAll returns an error if the tokens or the cost so far forbid another request.
 func (t *turn) spentAll() error {
 	a, b := t.agent, t.agent.cfg.Bounds
+	if a.parent != nil {
+		if err := a.parent.spentAll(); err != nil {
+			return err
+		}
+	}
 	a.mu.Lock()
 	used := a.total.Add(a.guessed)
 	a.mu.Unlock()
@@ -65,12 +87,28 @@ func (a *Agent) guess(reported model.Usage, weight int) {
 		return
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.guessed = a.guessed.Add(model.Usage{Input: a.budget.asked, Output: weight})
+	u := model.Usage{Input: a.budget.asked, Output: weight}
+	a.mu.Unlock()
+	for ; a != nil; a = a.above() {
+		a.mu.Lock()
+		a.guessed = a.guessed.Add(u)
+		a.mu.Unlock()
+	}
+}
+
+// above is the agent that a is a helper of, or nil.
+func (a *Agent) above() *Agent {
+	if a.parent == nil {
+		return nil
+	}
+	return a.parent.agent
 }
 
 // refused records a permission that nobody could grant. It may end the turn.
 func (t *turn) refused(r event.Refusal) {
+	if p := t.agent.parent; p != nil {
+		p.refused(r)
+	}
 	t.agent.refuse(r)
 	if t.agent.cfg.Bounds.Refused {
 		t.stop(ErrRefused)

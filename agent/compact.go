@@ -239,7 +239,7 @@ func (t *turn) room(ctx context.Context) error {
 		return nil
 	}
 	_, usage, err := a.compact(ctx, compaction{reason: word.CompactNear}) // the event Compacted has the reason
-	t.usage = t.usage.Add(usage)
+	t.add(usage)
 	if err != nil && !errors.Is(err, errLonger) && !errors.Is(err, ErrTooLong) {
 		return nil // not an error about the length of the conversation
 	}
@@ -282,7 +282,7 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 	}
 	c.whole = !cut
 	_, usage, err := a.compact(ctx, c)
-	t.usage = t.usage.Add(usage)
+	t.add(usage)
 	switch {
 	case err == nil || cut && errors.Is(err, ErrNothing):
 		return true, nil

@@ -350,3 +350,17 @@ func dumpOne(i model.Item) string {
 	}
 	return fmt.Sprintf("%s %q", i.Kind, i.Text)
 }
+
+// splitModel plays what next returns; where that is nil, other answers.
+type splitModel struct {
+	next  func(context.Context, model.Request) []any
+	other *answers
+}
+
+func (m *splitModel) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
+	deltas := m.next(ctx, r)
+	if deltas == nil {
+		return m.other.Stream(ctx, r)
+	}
+	return (&answers{list: [][]any{deltas}}).Stream(ctx, r)
+}

@@ -51,6 +51,9 @@ func fire(ctx context.Context, a *Agent, in hooks.Input) (answer hooks.Answer) {
 
 // prompted runs the hooks for a message of the user's. note is their words.
 func prompted(ctx context.Context, a *Agent, in Input) (note string, err error) {
+	if a.parent != nil {
+		return "", nil // the task of a helper is no message of the user's
+	}
 	var words []string
 	if !a.begun {
 		a.begun = true
@@ -75,7 +78,7 @@ func hooked(a *Agent, note string) {
 
 // continued reports whether a hook wants the turn to continue, and gives the model its reason.
 func (t *turn) continued(ctx context.Context) bool {
-	if !t.agent.cfg.Hooks.Has(hooks.TurnEnd) || ctx.Err() != nil {
+	if t.agent.parent != nil || !t.agent.cfg.Hooks.Has(hooks.TurnEnd) || ctx.Err() != nil {
 		return false
 	}
 	answer := fire(ctx, t.agent, hooks.Input{Event: hooks.TurnEnd, Continued: t.held > 0})

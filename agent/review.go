@@ -61,6 +61,9 @@ func (c *toolCall) reviewed(ctx context.Context, q *approvals.Request) string {
 
 // lastSaid returns the user's last message.
 func (a *Agent) lastSaid() string {
+	if p := a.above(); p != nil {
+		return p.lastSaid() // a helper's task is the words of a model
+	}
 	items, _ := a.now()
 	for _, item := range slices.Backward(items) {
 		if item.Kind == model.User {

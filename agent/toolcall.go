@@ -191,7 +191,7 @@ func (c *toolCall) after(ctx context.Context, res tools.Result, held *holder) st
 func (cfg Config) stage() tools.Stage {
 	s := cfg.Stage
 	s.Mode, s.Blind = cfg.Gate.Mode(), cfg.Blind
-	s.Asking = cfg.Attended && s.Mode != approvals.Never
+	s.Asking = cfg.Attended && s.Mode != approvals.Never && !cfg.Gate.ForHelper()
 	return s
 }
 
@@ -204,6 +204,9 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 	stage.Output = out.sink
 	if held != nil {
 		stage.Holder = held
+	}
+	if cfg.Helper != nil {
+		stage.Delegate = c.delegate
 	}
 	stage.Ended = func(res tools.Result) { // of a background command
 		c.learn(held, res, false)

@@ -93,13 +93,15 @@ type Options struct {
 
 // Gate decides. It is safe for concurrent use.
 type Gate struct {
-	opts   Options
-	ledger Ledger
-	modes
-	limiter
-	asker
-	starter
-	open questions
+	opts   *Options
+	ledger *Ledger
+	*modes
+	*limiter
+	*asker
+	*starter
+	open *questions
+	// helper is the helper that this view of the gate judges; nil: the model itself.
+	helper *Helper
 }
 
 // questions are the open questions.
@@ -145,23 +147,23 @@ func NewGate(o Options) *Gate {
 		o.Now = time.Now
 	}
 	g := &Gate{
-		opts: o, modes: modes{now: decide.Consent{Mode: o.Mode, Refuse: decide.TopicsOf(o.Refuse)}}, limiter: limiter{unconfined: o.Base.Unconfined},
-		asker: asker{reasons: o.Reasons},
+		opts: &o, modes: &modes{now: decide.Consent{Mode: o.Mode, Refuse: decide.TopicsOf(o.Refuse)}}, limiter: &limiter{unconfined: o.Base.Unconfined},
+		asker: &asker{reasons: o.Reasons}, starter: &starter{}, open: &questions{},
 	}
-	g.ledger.opts, g.ledger.limits, g.ledger.at = &g.opts, &g.limiter, newPlaces(o.Files, o.Home, o.Workspace)
+	g.ledger = &Ledger{opts: g.opts, limits: g.limiter, at: newPlaces(o.Files, o.Home, o.Workspace)}
 	g.ledger.rules.Store(g.ledger.at.rulesHere(o.Rules))
 	return g
 }
 
 // Ledger returns the ledger of what is open beyond the policy.
-func (g *Gate) Ledger() *Ledger { return &g.ledger }
+func (g *Gate) Ledger() *Ledger { return g.ledger }
 
 // Base returns what every action may access now without a question: the policy and the
 // session's grants.
 func (g *Gate) Base() sandbox.Policy { return g.state().Base() }
 
 // Open returns Base without the protection of Trusted: it never blocks, and allows no less.
-func (g *Gate) Open() sandbox.Policy { return g.ledger.state().Base() }
+func (g *Gate) Open() sandbox.Policy { return g.narrowed(g.ledger.state()).Base() }
 
 // Ungranted returns the policy without any answer of the user's.
 func (g *Gate) Ungranted() sandbox.Policy { return g.state().Start() }
@@ -169,12 +171,15 @@ func (g *Gate) Ungranted() sandbox.Policy { return g.state().Start() }
 // Own is Base for the user's own commands. Rules for the model do not apply to them.
 func (g *Gate) Own() sandbox.Policy {
 	s := g.state()
+	if g.helper != nil {
+		return s.Base()
+	}
 	return s.Granted(s.Policy, "")
 }
 
 // state collects what a decision about names depends on now.
 func (g *Gate) state(names ...string) decide.State {
-	s := g.ledger.state(names...)
+	s := g.narrowed(g.ledger.state(names...))
 	s.Consent = g.consent()
 	if g.opts.Trusted != nil {
 		s.Policy = g.opts.Trusted(s.Policy)
@@ -209,7 +214,7 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 		return p, nil, nil
 	}
 	r := ask.Decided(s, a, d, seen)
-	r.ID = g.opts.NewID()
+	r.ID, r.Title = g.opts.NewID(), g.named(r.Title)
 	if d.Reason != "" {
 		return Permit{}, nil, &Refusal{Reason: d.Reason, Hint: remedy(g, g.hintFor(r)), Request: &r}
 	}
@@ -278,7 +283,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict, held *HeldAnswers) *Requ
 	if a.Kind == word.KindServer && (w.Unsandboxed || w.Blocked != "") {
 		return nil // a server does not leave the sandbox
 	}
-	if s.TooWide(w) != nil || g.repeats(a, w) != nil || policy.Refuses(decide.About(a.Kind, w)) {
+	if s.TooWide(a.Kind, w) != nil || g.repeats(a, w) != nil || policy.Refuses(decide.About(a.Kind, w)) {
 		return nil
 	}
 	seen, bound := g.look(s, a, w.Leaves())

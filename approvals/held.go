@@ -17,6 +17,9 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	if g.opts.Refresh != nil {
 		g.opts.Refresh()
 	}
+	if g.helper != nil {
+		return sandbox.Grant{}, nil, refused(decide.OnlyReads())
+	}
 	s := g.state(g.heldNames(a, d, so.Given)...)
 	if isLoss(d) {
 		return g.lossOf(s, a, d)
@@ -27,7 +30,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	}
 	w, refusal := s.HeldWant(s.StartOf(a), a, d, so.Given)
 	if refusal == nil {
-		refusal = s.TooWide(w)
+		refusal = s.TooWide(a.Kind, w)
 	}
 	switch {
 	case refusal != nil:

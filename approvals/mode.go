@@ -33,8 +33,7 @@ func (m *modes) Wider(to Mode) bool {
 	return now.Wider(decide.Consent{Mode: to, Refuse: now.Refuse})
 }
 
-// Asks reports whether a command's request for gr would be asked about if it were needed. Without a
-// grant it means running outside the sandbox.
+// Asks is Gate.Asks for the model.
 func (m *modes) Asks(gr sandbox.Grant) bool {
 	return !m.consent().Refuses(decide.About(word.KindCommand, decide.Want{Grant: gr, Unsandboxed: gr.Unsandboxed || gr.Empty()}))
 }

@@ -28,8 +28,8 @@ type asker struct {
 	returned []string // requests that were sent back since the last good reason
 }
 
-// UserSpoke forgets the requests that were denied, because the user has sent a new message.
-func (k *asker) UserSpoke() {
+// userSpoke is Gate.UserSpoke.
+func (k *asker) userSpoke() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.noes, k.returned = nil, nil
@@ -38,7 +38,7 @@ func (k *asker) UserSpoke() {
 // unasked returns the refusal of r, a question about what a wants, or nil if the question must be
 // put.
 func (k *asker) unasked(r *Request, a Action, w decide.Want, now decide.Limits) *Refusal {
-	if refusal := now.TooWide(w); refusal != nil {
+	if refusal := now.TooWide(a.Kind, w); refusal != nil {
 		return &Refusal{Reason: refusal.Reason, Advice: refusal.Advice, Request: r}
 	}
 	if refusal := k.repeats(a, w); refusal != nil {

@@ -15,6 +15,9 @@ import (
 // command itself achieved the same in another way, or if nobody could grant it. What undo could not
 // reverse comes first.
 func (g *Gate) Unmet(a Action, v sandbox.Verdict) *Refusal {
+	if g.helper != nil {
+		return nil // nobody could grant it
+	}
 	if i := slices.IndexFunc(v.Denials, isLoss); i >= 0 && a.Kind == word.KindCommand {
 		r := ask.Loss(a, v.Denials[i])
 		r.ID = g.opts.NewID()

@@ -131,6 +131,35 @@ type ToolFinished struct {
 	Running bool `json:",omitzero"`
 	// Spill is the file that holds the whole output; empty if nothing was cut.
 	Spill string `json:",omitzero"`
+	// Helpers are the helpers of a call of delegate, in their order.
+	Helpers []HelperEnd `json:",omitempty"`
+}
+
+// HelperEvent is an event of a helper's own turn, which a call of delegate started: its calls, its
+// questions, its tokens. It has no deltas of texts: MessageFinished has the whole. The IDs of calls in it
+// are unique in the session.
+type HelperEvent struct {
+	// CallID is the call of delegate. Number counts the helpers of that call from 1.
+	CallID string
+	Number int
+	// Kind is what kind of helper it is ("review").
+	Kind  string
+	Event Event
+}
+
+// Name names the helper for a person: "helper 2 (review)".
+func (e HelperEvent) Name() string { return HelperName(e.Number, e.Kind) }
+
+// HelperName names helper n of a call, counted from 1.
+func HelperName(n int, kind string) string { return fmt.Sprintf("helper %d (%s)", n, kind) }
+
+// HelperEnd is how a helper ended.
+type HelperEnd struct {
+	Kind, Task string
+	Outcome    word.TurnOutcome
+	// Tokens counts input and output, Calls the tool calls.
+	Tokens, Calls int
+	Duration      time.Duration
 }
 
 // FileChange is one changed file.
@@ -317,6 +346,7 @@ func (Notice) event()              {}
 func (BackgroundChanged) event()   {}
 func (BackgroundEnded) event()     {}
 func (TurnFinished) event()        {}
+func (HelperEvent) event()         {}
 
 // All returns a zero value of each event: a test feeds them to every renderer.
 func All() []Event {
@@ -325,5 +355,6 @@ func All() []Event {
 		MessageFinished{}, ReasoningFinished{}, ToolStarted{}, ToolOutput{}, ToolFinished{},
 		PermissionRequested{}, PermissionAnswered{}, PlanUpdated{}, Retrying{},
 		RequestStarted{}, UsageUpdated{}, Compacting{}, Compacted{}, Notice{}, BackgroundChanged{}, BackgroundEnded{}, TurnFinished{},
+		HelperEvent{Event: RequestStarted{}},
 	}
 }

@@ -175,6 +175,8 @@ func (l *Log) Observe(e event.Event) {
 			level, message = failed, e.Err.Error()
 		}
 		l.add(level, "turn finished", "outcome", string(e.Outcome), "refused", len(e.Refused), "input_tokens", e.Usage.Input, "output_tokens", e.Usage.Output, "error", message)
+	case event.HelperEvent:
+		(&Log{slog.New(l.logger.Handler().WithAttrs([]slog.Attr{slog.Int("helper", e.Number), slog.String("of", e.CallID)})), l.out}).Observe(e.Event)
 	case event.TextDelta, event.ReasoningDelta, event.ToolOutput: // MessageFinished and the others have the whole
 	}
 }

@@ -19,7 +19,7 @@ import (
 // Our additions: `kind` of an error; `sandbox` on thread.started and command_execution; `limit`, `session`,
 // `running` and the changed files on command_execution; `refused` on turn.completed; the
 // output of a running call in item.updated; and the item types `permission_request`, `tool_call`,
-// `compaction` and `finding`; `sandbox` on mcp_tool_call. Schema: schema/lines.json.
+// `compaction`, `finding` and `helper`; `helper` on the items of helpers; `sandbox` on mcp_tool_call. Schema: schema/lines.json.
 
 type line struct {
 	Type     string           `json:"type"`
@@ -34,6 +34,15 @@ type line struct {
 	Outcome  word.TurnOutcome `json:"outcome,omitempty"`
 	Refused  []refusal        `json:"refused,omitempty"`
 	Sandbox  *sandboxState    `json:"sandbox,omitempty"`
+	// Helper is set where a helper of the model did it.
+	Helper *helperRef `json:"helper,omitempty"`
+}
+
+// helperRef names a helper: CallID is the call of delegate, Number counts its helpers from 1.
+type helperRef struct {
+	CallID string `json:"call_id"`
+	Number int    `json:"number"`
+	Kind   string `json:"kind"`
 }
 
 type usage struct {
@@ -261,11 +270,50 @@ func (l *lines) lines(e event.Event) []line {
 		return l.compacted(e)
 	case event.ToolOutput:
 		return l.printed(e)
+	case event.HelperEvent:
+		return l.helper(e)
 	case event.Steered, event.TextDelta, event.ReasoningDelta, event.RequestStarted, event.UsageUpdated,
 		event.BackgroundChanged:
 		// Pieces of texts are not repeated: items carry the whole text.
 	}
 	return nil
+}
+
+// helper returns the lines for an event of a helper. The helper itself is an item. What it says on the way
+// has none: a reader that takes the last message for the answer must not meet a helper's.
+func (l *lines) helper(e event.HelperEvent) (out []line) {
+	key := fmt.Sprintf("%s/%d", e.CallID, e.Number)
+	switch in := e.Event.(type) {
+	case event.TurnStarted:
+		it := &item{ID: l.id(), Type: "helper", Title: in.Text, Status: inProgress}
+		l.calls[key] = it
+		out = []line{{Type: "item.started", Item: it}}
+	case event.TurnFinished:
+		started, ok := l.calls[key]
+		if !ok {
+			return nil
+		}
+		delete(l.calls, key)
+		it := *started
+		it.Status, it.Text = completed, in.Answer
+		if in.Outcome != word.TurnDone {
+			it.Status, it.Message = failed, string(in.Outcome)
+		}
+		if in.Err != nil {
+			it.Message = in.Err.Error()
+		}
+		out = []line{{Type: "item.completed", Item: &it, Usage: usageOf(in)}}
+	case event.ToolStarted, event.ToolOutput, event.ToolFinished, event.PermissionRequested, event.PermissionAnswered, event.Notice, event.Retrying:
+		out = l.lines(in)
+	}
+	for i := range out {
+		out[i].Helper = &helperRef{e.CallID, e.Number, e.Kind}
+	}
+	return out
+}
+
+func usageOf(e event.TurnFinished) *usage {
+	return &usage{e.Usage.Input, e.Usage.Cached, e.Usage.Output, e.Usage.Reasoning}
 }
 
 // stateOf uses empty lists, never null.
@@ -440,8 +488,7 @@ func (l *lines) turnFinished(e event.TurnFinished) []line {
 		}
 		return append(out, line{Type: "turn.failed", Outcome: e.Outcome, Error: &failure{strings.ToValidUTF8(message, "\uFFFD"), kind}, Refused: refusals(e)})
 	}
-	u := usage{e.Usage.Input, e.Usage.Cached, e.Usage.Output, e.Usage.Reasoning}
-	return append(out, line{Type: "turn.completed", Outcome: e.Outcome, Usage: &u, Refused: refusals(e)})
+	return append(out, line{Type: "turn.completed", Outcome: e.Outcome, Usage: usageOf(e), Refused: refusals(e)})
 }
 
 func refusals(e event.TurnFinished) []refusal {

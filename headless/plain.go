@@ -68,6 +68,9 @@ type plainError struct {
 
 // plain returns the line without what only codeagent has; false if nothing remains.
 func (ln line) plain() (plainLine, bool) {
+	if ln.Helper != nil { // the SDK would take it for the model's own
+		return plainLine{}, false
+	}
 	out := plainLine{Type: ln.Type, ThreadID: ln.ThreadID, Usage: ln.Usage, Message: ln.Message}
 	switch {
 	case ln.Type == "turn.failed" && ln.Outcome == word.TurnInterrupted:

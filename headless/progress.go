@@ -33,6 +33,10 @@ type progress struct {
 	words  words
 	silent bool
 	detail Detail
+	// name begins each line of a helper; helpers are those that work, by the call of delegate and the
+	// number.
+	name    string
+	helpers map[string]*progress
 }
 
 func (p *progress) print(e event.Event) {
@@ -71,6 +75,8 @@ func (p *progress) print(e event.Event) {
 		p.notice(e)
 	case event.BackgroundEnded:
 		p.ended(e)
+	case event.HelperEvent:
+		p.helper(e)
 	case event.Compacting:
 		why := map[word.CompactReason]string{word.CompactNear: "the context is nearly full: ", word.CompactFull: "the context is full: "}[e.Reason]
 		p.line("2", "%smaking a summary of the conversation", why)
@@ -111,6 +117,41 @@ func (p *progress) quietly(e event.Event) {
 		}
 	case event.TurnFinished:
 		p.finished(e)
+	case event.HelperEvent:
+		if notice, ok := e.Event.(event.Notice); ok {
+			notice.Text = e.Name() + ": " + notice.Text
+			p.quietly(notice)
+		}
+	}
+}
+
+// taskShown is how much of a helper's task is printed, in bytes.
+const taskShown = 200
+
+// helper prints an event of a helper, with its name before each line.
+func (p *progress) helper(e event.HelperEvent) {
+	key := fmt.Sprintf("%s/%d", e.CallID, e.Number)
+	h := p.helpers[key]
+	if h == nil {
+		h = &progress{w: p.w, color: p.color, silent: true, detail: p.detail, folder: p.folder, name: e.Name() + ": "}
+		if p.helpers == nil {
+			p.helpers = map[string]*progress{}
+		}
+		p.helpers[key] = h
+	}
+	p.of = ""
+	switch in := e.Event.(type) {
+	case event.TurnStarted:
+		h.line("1", "%s", short.Cut(in.Text, taskShown))
+	case event.TurnFinished: // the parent's lists what was refused
+		delete(p.helpers, key)
+		if in.Err != nil {
+			h.line("31", "failed: %v", in.Err)
+		} else {
+			h.line("32", "%s", in.Outcome)
+		}
+	default:
+		h.print(in)
 	}
 }
 
@@ -323,7 +364,7 @@ func (p *progress) finished(e event.TurnFinished) {
 // line writes one line. Its text may come from the model or a command, so control
 // characters are made visible, and no CI system obeys it.
 func (p *progress) line(color, format string, args ...any) {
-	text := visible.Log(visible.Line(fmt.Sprintf(format, args...)))
+	text := visible.Log(visible.Line(p.name + fmt.Sprintf(format, args...)))
 	if p.color && color != "" {
 		text = "\x1b[" + color + "m" + text + "\x1b[0m"
 	}

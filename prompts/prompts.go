@@ -22,6 +22,10 @@ import (
 var (
 	//go:embed base.md
 	base string
+	//go:embed helper.md
+	helper string
+	//go:embed alone.md
+	alone string
 	//go:embed tools.md
 	toolsText string
 	//go:embed sandboxed.md
@@ -57,6 +61,8 @@ var (
 // Session is what the system prompt is made from.
 type Session struct {
 	Workspace, OS, Shell string
+	// Helper is the kind of helper that the prompt is for; empty: it is for the model of the session.
+	Helper string
 	// Git says what is checked out and whether it was changed; empty: left out.
 	Git string
 	// Date is today's, as the model should read it; empty: left out.
@@ -110,7 +116,11 @@ const maxListed = 24
 // System assembles the system prompt.
 func System(f Session) string {
 	var b strings.Builder
-	b.WriteString(fill(base, "workspace", bounded(f.Workspace)))
+	if f.Helper == "" {
+		b.WriteString(fill(base, "workspace", bounded(f.Workspace)))
+	} else {
+		b.WriteString(fill(fill(helper, "workspace", bounded(f.Workspace)), "kind", helperKinds[f.Helper]))
+	}
 	if len(f.Tools) > 0 {
 		b.WriteString(fill(toolsText, "tools", strings.Join(f.Tools, ", ")))
 		for _, hint := range toolHints {
@@ -200,11 +210,25 @@ var toolHints = []struct{ tool, text string }{
 	{"fetch_url", "- Read web pages with `fetch_url`, not with curl."},
 	{"update_plan", "- For work of several steps keep a plan with `update_plan`: short steps, one in progress. Skip it for simple tasks."},
 	{"shell", "- Calls of one message run in their order. Those that only read, and commands with `independent`, run at the same time: put them together. `shell` has no terminal and no stdin; a command ends after two minutes unless `timeout_ms` says more."},
+	{"delegate", "- Give wide searches and reviews of large changes to helpers with `delegate`; look at single files yourself."},
 	{"write_stdin", "- Start servers, watchers and long builds with `shell` and `background`: true, and do other work meanwhile; a note says when one ends. Wait for a text with `wait_for`, not by asking again and again, and end what is no longer needed."},
+}
+
+// helperKinds say how a helper of each kind works.
+var helperKinds = map[string]string{
+	"explore": "- You find out how something works. Begin wide (folders, names, search), then read what matters until you can say what happens and where. Report the parts, how they work together, and the places, as path:line.",
+	"review":  "- You look for faults. For each, follow the code until you can say for which input or in which situation it fails; leave out what you only suspect, matters of taste, and praise. Report the worst first: path:line, what goes wrong, how to mend it. Nothing found is a report too.",
+	"search":  "- You find a place, a fact or a page. Search in several ways and spellings before you give up. Report where it is, as path:line or URL, with the words that matter quoted; if it is not there, say where you looked.",
 }
 
 // approval says who can be asked what.
 func approval(f Session) string {
+	if f.Helper != "" {
+		if canAsk(f.Attended, f.Mode) {
+			return alone + "- Only `fetch_url` asks the user, for its host: give it a `justification`.\n"
+		}
+		return alone
+	}
 	if !canAsk(f.Attended, f.Mode) {
 		if f.Policy.Unconfined {
 			return ""

@@ -92,6 +92,10 @@ func TestSystemPrompts(t *testing.T) {
 		{"own-network", func(f *Session) {
 			f.Enforcement.Layers = []sandbox.Layer{{Name: "netns", State: sandbox.LayerActive}, {Name: "pidns", State: sandbox.LayerActive}, {Name: "mountns", State: sandbox.LayerActive}}
 		}},
+		{"helper", func(f *Session) {
+			f.Helper, f.Policy, f.Preset = "review", sandboxtest.Resolved(sandbox.ReadOnly()), "read-only"
+			f.Tools = []string{"shell", "read_file", "list_files", "search", "fetch_url"}
+		}},
 		{"hosts", func(f *Session) { f.Policy = sandboxtest.Resolved(hosts); f.Instructions = instructionsGiven }},
 		{"full", func(f *Session) {
 			f.Policy, f.Preset = sandboxtest.Resolved(sandbox.FullAccess()), "danger-full-access"

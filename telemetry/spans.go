@@ -3,6 +3,7 @@ package telemetry
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -22,10 +23,14 @@ type spans struct {
 	waits   map[string]*span // by the ID of the question
 	// settled are the calls with an answered question: their refusals have a span.
 	settled map[string]bool
+	// helpers are those of the helpers that work, by the call of delegate and the number. Theirs begin
+	// below a call.
+	helpers map[string]spans
+	below   *span
 }
 
 func (s *spans) begin() {
-	s.calls, s.waits, s.settled = map[string]*span{}, map[string]*span{}, map[string]bool{}
+	s.calls, s.waits, s.settled, s.helpers = map[string]*span{}, map[string]*span{}, map[string]bool{}, map[string]spans{}
 }
 
 // Observe takes an event of the session.
@@ -37,6 +42,7 @@ func (s *spans) begin() {
 //	    wait for a person     a question, until it was answered
 //	    grant                 the answer was yes
 //	    refusal               a person, the policy or a rule said no
+//	    turn                  of a helper, with all of these below it
 func (x *Exporter) Observe(e event.Event) {
 	switch e.(type) {
 	case event.TextDelta, event.ReasoningDelta, event.ToolOutput: // many, and of no use here
@@ -44,14 +50,37 @@ func (x *Exporter) Observe(e event.Event) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.observe(e)
+}
+
+// helper is observe for an event of a helper; x.mu is held.
+func (x *Exporter) helper(e event.HelperEvent) {
+	key, parent := fmt.Sprintf("%s/%d", e.CallID, e.Number), x.spans
+	own, ok := parent.helpers[key]
+	if !ok {
+		own = spans{session: parent.session, model: parent.model, below: cmp.Or(parent.calls[e.CallID], parent.turn)}
+		own.begin()
+	}
+	x.spans = own
+	x.observe(e.Event)
+	parent.helpers[key] = x.spans
+	if _, over := e.Event.(event.TurnFinished); over {
+		delete(parent.helpers, key)
+	}
+	x.spans = parent
+}
+
+func (x *Exporter) observe(e event.Event) {
 	o := &x.spans
 	switch e := e.(type) {
+	case event.HelperEvent:
+		x.helper(e)
 	case event.SessionStarted:
 		o.model = e.Model
 		o.session = []attribute{text("gen_ai.conversation.id", e.ID), text("codeagent.sandbox", e.Policy), text("codeagent.approval", e.Approval), text("codeagent.backend", e.Enforcement.Backend)}
 	case event.TurnStarted:
 		x.finish()
-		o.turn = x.start("turn", nil, append([]attribute{text("gen_ai.operation.name", "invoke_agent"), text("gen_ai.agent.name", "codeagent")}, o.session...)...)
+		o.turn = x.start("turn", o.below, append([]attribute{text("gen_ai.operation.name", "invoke_agent"), text("gen_ai.agent.name", "codeagent")}, o.session...)...)
 	case event.RequestStarted:
 		x.endRequest(nil)
 		o.request = x.start("model request", cmp.Or(o.compact, o.turn), text("gen_ai.operation.name", "chat"), text("gen_ai.request.model", o.model))
@@ -62,6 +91,9 @@ func (x *Exporter) Observe(e event.Event) {
 		}
 	case event.UsageUpdated: // the answer was read
 		u := e.Last
+		if u.Input+u.Output == 0 && len(o.calls) > 0 {
+			break // the totals have changed
+		}
 		x.endRequest(nil, count("gen_ai.usage.input_tokens", u.Input), count("gen_ai.usage.cache_read.input_tokens", u.Cached), count("gen_ai.usage.output_tokens", u.Output))
 	case event.Compacting:
 		x.endRequest(nil)
@@ -121,6 +153,12 @@ func (x *Exporter) end(s *span, err error, attributes ...attribute) {
 // finish ends what a turn left open, from the innermost span on.
 func (x *Exporter) finish() {
 	o, ended := &x.spans, errors.New("interrupted")
+	for _, key := range slices.Sorted(maps.Keys(o.helpers)) {
+		parent := x.spans
+		x.spans = parent.helpers[key]
+		x.finish()
+		x.spans = parent
+	}
 	for _, open := range []map[string]*span{o.waits, o.calls} {
 		for _, key := range slices.Sorted(maps.Keys(open)) {
 			x.end(open[key], ended)

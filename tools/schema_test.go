@@ -35,12 +35,13 @@ var argumentTypes = map[string]any{
 	"fetch_url":   fetchURLArguments{},
 	"write_stdin": writeStdinArguments{},
 	"background":  backgroundArguments{},
+	"delegate":    delegateArguments{},
 
 	"report_findings": reportFindingsArguments{},
 }
 
 // every is the options with which every tool is offered.
-var every = Options{Findings: func(_ context.Context, list []event.Finding) []event.Finding { return list }}
+var every = Options{Helpers: true, Findings: func(_ context.Context, list []event.Finding) []event.Finding { return list }}
 
 // TestPageNamesTools: the page of settings names each tool of a session, which a user may hide.
 func TestPageNamesTools(t *testing.T) {
@@ -62,6 +63,7 @@ var enums = map[string][]any{
 	"sandbox_permissions": {useDefault, withAdditional, requireEscalated},
 	"action":              {listAction, killAction},
 	"status":              {word.StepPending, word.StepInProgress, word.StepCompleted},
+	"kind":                {"explore", "review", "search"},
 	"severity":            {"critical", "high", "medium", "low"},
 }
 

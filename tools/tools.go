@@ -87,6 +87,9 @@ type Stage struct {
 	Mode   approvals.Mode
 	// Blind: the model cannot see images.
 	Blind bool
+	// Delegate has helpers work at the same time, each on one task, and returns their reports in the same
+	// order. The end of ctx ends them. Nil: there are no helpers.
+	Delegate func(ctx context.Context, tasks []Task) []Report
 }
 
 // recorder records files before one call changes them; it is an undo.Call.
@@ -148,6 +151,8 @@ type Result struct {
 	// Plan and Explanation are set by update_plan.
 	Plan        []event.PlanStep
 	Explanation string
+	// Helpers is set by delegate.
+	Helpers []event.HelperEnd
 }
 
 // Options configures the tools.
@@ -177,6 +182,8 @@ type Options struct {
 	Unsaved func(ctx context.Context, path string) (text string, ok bool)
 	// External are the tools of others; nil: none.
 	External External
+	// Helpers: the model can start helpers.
+	Helpers bool
 }
 
 // Set holds the tools of a session.
@@ -206,6 +213,20 @@ func All(o Options) *Set {
 	if o.Findings != nil {
 		s.tools = append(s.tools, describe("report_findings", reportFindingsExample, (&reportFindingsTool{o.Findings}).plan))
 	}
+	if o.Helpers {
+		s.tools = append(s.tools, describe("delegate", delegateExample, planDelegate))
+	}
+	return s
+}
+
+// Reading returns the tools of a helper, which only reads: not those of others. A call of any other tool
+// fails here with words, and would be refused by the gate.
+func Reading(o Options) *Set {
+	o.Jobs, o.Findings, o.External, o.Helpers = nil, nil, nil, false
+	s := All(o)
+	s.tools = slices.DeleteFunc(s.tools, func(t tool) bool {
+		return !slices.Contains([]string{"shell", "read_file", "view_image", "list_files", "search", "fetch_url"}, t.Name)
+	})
 	return s
 }
 

@@ -55,7 +55,7 @@ func (a Action) Shares() bool {
 		return !a.Wish.Unsandboxed && (a.Independent || KnownReadOnly(a.Command))
 	case word.KindServer:
 		return a.Server.ReadOnly
-	case word.KindEdit, word.KindInput:
+	case word.KindEdit, word.KindInput, word.KindDelegate: // one delegate at a time bounds the helpers of a session
 		return false
 	}
 	return true

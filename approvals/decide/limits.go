@@ -22,12 +22,15 @@ type ModelRules struct {
 type Limits struct {
 	ReadOnly bool // for every model
 	// Plan: nothing is changed, whatever was answered before, until a person accepts the model's plan.
-	Plan  bool
-	Model ModelRules
+	Plan bool
+	// Helper: a helper of the model acts. It reads; no answer, rule or question gives it more than a page
+	// of the web.
+	Helper bool
+	Model  ModelRules
 }
 
 // OnlyReads reports whether the policy is read-only now.
-func (l Limits) OnlyReads() bool { return l.ReadOnly || l.Plan || l.Model.ReadOnly }
+func (l Limits) OnlyReads() bool { return l.ReadOnly || l.Plan || l.Helper || l.Model.ReadOnly }
 
 // forModel returns the part of p that is open now to the current model.
 func (l Limits) forModel(p sandbox.Policy) sandbox.Policy {
@@ -37,7 +40,7 @@ func (l Limits) forModel(p sandbox.Policy) sandbox.Policy {
 	closed := func(r sandbox.Root) bool { return p.Temp == "" || !sandbox.Covers(p.Temp, r.Path) }
 	p.WasWrite = append(p.WasWrite, p.Write...)
 	p.Write, p.SharedTemp = slices.DeleteFunc(p.Write, closed), false
-	if l.Plan {
+	if l.Plan || l.Helper {
 		p.Sockets = nil // the program behind one changes what it likes
 	}
 	return p
@@ -45,7 +48,7 @@ func (l Limits) forModel(p sandbox.Policy) sandbox.Policy {
 
 // open returns the part of an answer's grant that opens something now.
 func (l Limits) open(g sandbox.Grant) sandbox.Grant {
-	if l.Plan {
+	if l.Plan || l.Helper {
 		g.Write, g.Sockets = nil, nil
 	}
 	return g
@@ -54,24 +57,46 @@ func (l Limits) open(g sandbox.Grant) sandbox.Grant {
 // unplanned refuses what changes something while the model plans. Without a sandbox nothing bounds what
 // runs. A server has a policy of its own, and of its tools only those that claim to read are called.
 func (l Limits) unplanned(a Action, p sandbox.Policy, w Want) *Refusal {
+	if l.Helper {
+		return l.beyondHelper(a, p, w)
+	}
 	if !l.Plan {
 		return nil
 	}
-	reads := a.Kind == word.KindPlan || a.Kind == word.KindRead || a.Kind == word.KindWatch || a.Kind == word.KindFetch || a.Calls() && a.Server.ReadOnly
+	reads := a.Kind == word.KindPlan || a.Kind == word.KindDelegate || a.Kind == word.KindRead || a.Kind == word.KindWatch || a.Kind == word.KindFetch || a.Calls() && a.Server.ReadOnly
 	if !reads && (p.Unconfined || a.Calls()) {
 		return planFirst()
 	}
-	return l.TooWide(w)
+	return l.TooWide(a.Kind, w)
+}
+
+// beyondHelper refuses what a helper may not do: whatever outlives it, or that the sandbox cannot keep
+// from writing, and what concerns the conversation that it works for.
+func (l Limits) beyondHelper(a Action, p sandbox.Policy, w Want) *Refusal {
+	switch {
+	case a.Kind == word.KindRead, a.Kind == word.KindFetch:
+	case a.Kind == word.KindCommand && !a.Background && !p.Unconfined:
+	default:
+		return OnlyReads()
+	}
+	return l.TooWide(a.Kind, w)
+}
+
+// OnlyReads is the refusal of what a helper may not do.
+func OnlyReads() *Refusal {
+	return &Refusal{Reason: "a helper only reads, and nothing more can be opened for it", Advice: "Do without it, and say in your report what is missing"}
 }
 
 func planFirst() *Refusal {
 	return &Refusal{Reason: "plan mode: nothing is changed until the user accepts the plan", Advice: "Read what you need, write the plan down with update_plan and end the turn"}
 }
 
-// TooWide returns a refusal if w needs what the model may not ask for now.
-func (l Limits) TooWide(w Want) *Refusal {
+// TooWide returns a refusal if w, wanted by an action of that kind, needs what the model may not ask for now.
+func (l Limits) TooWide(kind word.Kind, w Want) *Refusal {
 	const never = "this model may not ask to run anything outside the sandbox (the user's setting may_ask_outside)"
 	switch {
+	case l.Helper && kind != word.KindFetch && (w.Leaves() || !w.Empty()):
+		return OnlyReads()
 	case l.Plan && (w.Leaves() || len(w.Grant.Write)+len(w.Grant.Sockets) > 0):
 		return planFirst()
 	case !l.Model.NoOutside:

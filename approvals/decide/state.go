@@ -106,7 +106,7 @@ func (s State) Decide(a Action, asks []string, seen Sight) (d Decision) {
 		return d
 	}
 	d.News = s.toolNews(a, d.By)
-	if d.Want.Leaves() && s.TooWide(d.Want) == nil && seen.Answered {
+	if d.Want.Leaves() && s.TooWide(a.Kind, d.Want) == nil && seen.Answered {
 		if d.News = append(d.News, seen.News...); len(seen.News) == 0 && len(asks) == 0 {
 			d.Runs, d.Policy = true, d.Policy.With(sandbox.Grant{Unsandboxed: true})
 			return d
@@ -184,7 +184,7 @@ func (d *Decision) refuse(policy Consent, asks []string) {
 // it edits.
 func (s State) Wanted(base sandbox.Policy, a Action) (Want, []string, *Refusal) {
 	switch a.Kind {
-	case word.KindPlan, word.KindRead, word.KindWatch:
+	case word.KindPlan, word.KindRead, word.KindWatch, word.KindDelegate:
 		return Want{}, nil, nil
 	case word.KindCommand:
 		if n := len(a.Wish.Write) + len(a.Wish.Read) + len(a.Wish.Hosts) + len(a.Wish.Sockets); n > 4*maxWishes {

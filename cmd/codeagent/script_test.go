@@ -160,6 +160,7 @@ func scriptSetup(env *testscript.Env) error {
 
 // step is one line of a model's script.
 type step struct {
+	For   string `json:"for"`
 	Text  string `json:"text"`
 	Think string `json:"reasoning"`
 	Stop  string `json:"stop"` // the finish_reason
@@ -188,7 +189,7 @@ var asked sync.Map
 // OPENAI_BASE_URL at it: model FILE. The instructions of request N, from 1, are then in
 // FILE.N, its conversation in FILE.N.said, and the request itself in FILE.N.body. With the
 // argument inorder each request gets the next step, otherwise each conversation begins with
-// the first.
+// the first. A step with "for" is played to the conversations whose first message has that text.
 func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 	play := scripted.Steps
 	if len(args) == 2 && args[1] == "inorder" {
@@ -197,7 +198,7 @@ func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: model FILE [inorder]")
 	}
-	var replies []scripted.Reply
+	replies := map[string][]scripted.Reply{}
 	lines := bufio.NewScanner(strings.NewReader(ts.ReadFile(args[0])))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -208,9 +209,21 @@ func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 		dec := json.NewDecoder(strings.NewReader(os.Expand(lines.Text(), ts.Getenv)))
 		dec.DisallowUnknownFields()
 		ts.Check(dec.Decode(&st))
-		replies = append(replies, st.reply())
+		replies[st.For] = append(replies[st.For], st.reply())
 	}
-	file, steps := ts.MkAbs(args[0]), play(replies...)
+	parts := map[string]scripted.Handler{}
+	for about, list := range replies {
+		parts[about] = play(list...)
+	}
+	steps := func(r scripted.Request) scripted.Reply {
+		for about, part := range parts {
+			if about != "" && strings.Contains(r.FirstUser(), about) {
+				return part(r)
+			}
+		}
+		return parts[""](r)
+	}
+	file := ts.MkAbs(args[0])
 	requests := new(atomic.Int64)
 	asked.Store(file, requests)
 	ts.Defer(func() { asked.Delete(file) })

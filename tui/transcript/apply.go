@@ -73,6 +73,7 @@ func (t *Transcript) Apply(e event.Event) {
 		t.applyPlan(e)
 	case event.Retrying:
 		t.applyRetry(e)
+	case event.HelperEvent:
 	case event.UsageUpdated, event.BackgroundChanged:
 		// The footer shows them.
 	case event.BackgroundEnded:

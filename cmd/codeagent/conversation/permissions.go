@@ -115,7 +115,14 @@ func (ses *Session) Revoke(ctx context.Context, id string) (string, error) {
 		running, became := ses.Servers.Revoke(e.Server, closed)
 		return revokedWords(e, still, running, became), nil
 	}
-	running, became := ses.Workspace.Runner.Revoke(l.Closing(closed))
+	closing := l.Closing(closed)
+	running, became := ses.Workspace.Runner.Revoke(closing)
+	if helpers := ses.apart.started(); helpers != nil && helpers != ses.Workspace.Runner {
+		n, more := helpers.Revoke(closing)
+		running += n
+		became.Cut += more.Cut
+		became.Stays = append(became.Stays, more.Stays...)
+	}
 	return revokedWords(e, still, running, became), nil
 }
 

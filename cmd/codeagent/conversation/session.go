@@ -154,6 +154,7 @@ type Session struct {
 	Agent  *agent.Agent
 	Jobs   *exec.Jobs
 	tools  *tools.Set
+	apart  apart                // of the helpers
 	start  event.SessionStarted // as last reported
 	calls  calls                // of Call
 	face   *front
@@ -337,6 +338,7 @@ func Join(base *Base, screen Face) *Session {
 	ses := &Session{Base: base}
 	mode := ses.Gate.Mode()
 	ses.face = &front{Face: screen, ses: ses, known: map[string]time.Time{}}
+	ses.Workspace.AtClose(ses.apart.close)
 	ses.Jobs = exec.NewJobs(ses.Workspace.Runner, func(running int) { ses.face.Emit(event.BackgroundChanged{Running: running}) })
 	ses.Workspace.AtClose(func() error {
 		ses.EndJobs(func(e event.BackgroundEnded) { fmt.Fprintln(ses.Workspace.Stdio.Err, visible.Line(e.Message)) })
@@ -345,10 +347,10 @@ func Join(base *Base, screen Face) *Session {
 	options := tools.Options{
 		Workspace: ses.Workspace.Folder, Files: ses.Workspace.Files, Temp: Temp(ses).Path,
 		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs, Unsaved: ses.Options.Unsaved,
-		Outside: func() bool { return !ses.Gate.Model().NoOutside }, Findings: ses.Options.Findings,
+		Outside: func() bool { return !ses.Gate.Model().NoOutside }, Findings: ses.Options.Findings, Helpers: true,
 	}
 	if ses.Options.ToolsOnly {
-		options.Jobs = nil
+		options.Jobs, options.Helpers = nil, false
 	}
 	if ses.Servers != nil {
 		options.External = ses.Servers
@@ -369,6 +371,23 @@ func Join(base *Base, screen Face) *Session {
 		}
 	})
 	guides := instructions.New(ses.Workspace, ses.Gate.Base, ses.face.Emit)
+	var writing sync.Mutex // helpers write their prompts at the same time
+	prompt := func(facts prompts.Session, gate *approvals.Gate, runner *exec.Runner, preset string, set *tools.Set) string {
+		writing.Lock()
+		defer writing.Unlock()
+		// The live one, with session grants. If it cannot be had, no command runs under it either.
+		if live, err := runner.Resolve(gate.Base()); err == nil {
+			facts.Policy = live
+		}
+		facts.NoOutside, facts.Preset = gate.Model().NoOutside, preset
+		present := gate.Mode()
+		facts.Mode, facts.Refused = string(present), gate.Refused()
+		facts.Held = ses.Options.Attended && ses.Workspace.NotHeldUnder(present) == ""
+		facts.Git = ses.checkedOut()
+		unknown()
+		facts.Instructions, facts.Tools = guides.Current(), set.Names()
+		return prompts.System(facts)
+	}
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: int(ses.Workspace.Config.Context.At), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
@@ -377,21 +396,17 @@ func Join(base *Base, screen Face) *Session {
 		Parallel:     exec.AtOnce,
 		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,
 		Instructions: func() string {
-			// The live one, with session grants. If it cannot be had, no command runs under it either.
-			if live, err := ses.Workspace.Runner.Resolve(ses.Gate.Base()); err == nil {
-				facts.Policy = live
-			}
-			facts.NoOutside, facts.Preset = ses.Gate.Model().NoOutside, ses.preset()
-			present := ses.Gate.Mode()
-			facts.Mode, facts.Refused = string(present), ses.Gate.Refused()
-			facts.Held = ses.Options.Attended && ses.Workspace.NotHeldUnder(present) == ""
-			facts.Git = ses.checkedOut()
-			unknown()
-			facts.Instructions = guides.Current()
-			facts.Skills = ses.Extensions.Skills
-			facts.Tools, facts.Servers = set.Names(), ses.Servers.Instructions()
-			return prompts.System(facts)
+			own := facts
+			own.Skills, own.Servers = ses.Extensions.Skills, ses.Servers.Instructions()
+			return prompt(own, ses.Gate, ses.Workspace.Runner, ses.preset(), set)
 		},
+	}
+	cfg.Helper = func(_ context.Context, n int, kind string) (agent.Helper, error) {
+		return ses.helper(n, kind, options, func(gate *approvals.Gate, runner *exec.Runner, set *tools.Set) string {
+			own := facts
+			own.Helper, own.Schema = kind, ""
+			return prompt(own, gate, runner, config.ReadOnly, set)
+		})
 	}
 	id := ses.Record.join(&cfg)
 	cfg.Hooks = hooks.New(hooks.Options{

@@ -1,0 +1,159 @@
+package agent
+
+// A call of delegate starts helpers. A helper is an ordinary agent with one turn:
+//
+//	conversation  its own: the task, and nothing of the parent's
+//	gate          a view of the parent's (approvals.Gate.Helper): it reads, whatever tools it has
+//	tools         those that read; no delegate, no servers, no jobs
+//	hooks         those of the parent, before and after each call and before each question
+//	questions     through the parent's face, under the helper's name
+//	bounds        its own, and those of the parent's turn: requests, tokens, cost, time
+//	events        the parent's stream, each as an event.HelperEvent
+//
+// The end of the parent's turn ends them with their commands. What ends one of them ends no other.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/event/word"
+	"codeagent/internal/short"
+	"codeagent/model"
+	"codeagent/tools"
+)
+
+// Bounds of a helper. Fifty rounds of calls are a long search; a helper that has not found it by then does
+// not know what it looks for. Each request repeats the conversation, so that fifty of 30,000 tokens are
+// 1.5 million.
+const (
+	helperRequests = 50
+	helperTokens   = 1_500_000
+)
+
+// Helper is what a helper has of its own.
+type Helper struct {
+	Tools        Tools
+	Gate         *approvals.Gate
+	Stage        tools.Stage
+	Instructions func() string
+	// Close releases it when the helper has ended.
+	Close func()
+}
+
+// delegate has a helper work on each task, all at the same time, and waits for all.
+func (c *toolCall) delegate(ctx context.Context, tasks []tools.Task) []tools.Report {
+	reports := make([]tools.Report, len(tasks))
+	var group errgroup.Group
+	for i, task := range tasks {
+		group.Go(func() error {
+			begun := time.Now()
+			h := &helper{call: c, number: i + 1, report: tools.Report{HelperEnd: event.HelperEnd{Kind: task.Kind, Task: task.Task, Outcome: word.TurnFailed}}}
+			if err := contain(func() error { return h.work(ctx, task) }); err != nil {
+				h.report.Failure = failureWords(ctx, err)
+			}
+			h.report.Duration = time.Since(begun)
+			reports[i] = h.report
+			return nil
+		})
+	}
+	_ = group.Wait()                  // its functions return nil
+	c.turn.agent.spent(model.Usage{}) // the totals have changed
+	return reports
+}
+
+func failureWords(ctx context.Context, err error) string {
+	if ctx.Err() != nil {
+		return endedBy(ctx)
+	}
+	return short.Cut(err.Error(), 1<<10)
+}
+
+// work is the turn of a helper.
+func (h *helper) work(ctx context.Context, task tools.Task) error {
+	c := h.call
+	cfg := c.turn.agent.cfg
+	own, err := cfg.Helper(ctx, h.number, task.Kind)
+	if err != nil {
+		return fmt.Errorf("it could not be set up: %w", err)
+	}
+	defer own.Close()
+	cfg.Tools, cfg.Gate, cfg.Instructions = own.Tools, own.Gate, own.Instructions
+	cfg.Stage = own.Stage
+	cfg.Frontend, cfg.CacheKey = h, fmt.Sprintf("%s-%d", cfg.CacheKey, h.number)
+	cfg.Log, cfg.History, cfg.Schema, cfg.Hold, cfg.Without, cfg.News, cfg.Helper = nil, nil, nil, nil, nil, nil, nil
+	cfg.Bounds = Bounds{Requests: helperRequests, Tokens: helperTokens}
+	a := New(cfg)
+	a.parent = c.turn
+	err = a.Turn(ctx, Input{Text: task.Task, Foreign: true})
+	if errors.Is(err, ErrStopped) {
+		c.turn.stop(ErrStopped)
+	}
+	return err
+}
+
+// helper is the face of one helper: it passes everything to the face of the parent, under its name. Its
+// methods may be called at the same time, as those of any face; only TurnFinished, the last, reads and
+// writes report.
+type helper struct {
+	call   *toolCall
+	number int
+	report tools.Report
+}
+
+// Emit passes e to the face of the parent, and keeps what the report needs.
+func (h *helper) Emit(e event.Event) {
+	switch e := e.(type) {
+	case event.TextDelta, event.ReasoningDelta: // their ends have the whole texts
+		return
+	case event.ToolStarted:
+		h.call.turn.agent.mu.Lock()
+		h.report.Calls++
+		h.call.turn.agent.mu.Unlock()
+	case event.TurnFinished:
+		h.report.Outcome, h.report.Text = e.Outcome, e.Answer
+		h.report.Tokens = e.Usage.Input + e.Usage.Output
+	}
+	h.call.turn.agent.cfg.Frontend.Emit(event.HelperEvent{CallID: h.call.model.ID, Number: h.number, Kind: h.report.Kind, Event: h.renamed(e)})
+}
+
+// Ask asks through the face of the parent. The gate has put the helper's name in the title.
+func (h *helper) Ask(ctx context.Context, r approvals.Request) (approvals.Answer, error) {
+	r.CallID = h.id(r.CallID)
+	return h.call.turn.agent.cfg.Frontend.Ask(ctx, r)
+}
+
+// Steer returns nothing: what the person types is for the parent.
+func (h *helper) Steer() (Input, bool) { return Input{}, false }
+
+// id makes the ID of a call unique in the session: models begin to count anew in each conversation.
+func (h *helper) id(call string) string {
+	return fmt.Sprintf("%s/%d/%s", h.call.model.ID, h.number, call)
+}
+
+// renamed is e with IDs of calls that are unique in the session.
+func (h *helper) renamed(e event.Event) event.Event {
+	switch e := e.(type) {
+	case event.ToolStarted:
+		e.CallID = h.id(e.CallID)
+		return e
+	case event.ToolOutput:
+		e.CallID = h.id(e.CallID)
+		return e
+	case event.ToolFinished:
+		e.CallID = h.id(e.CallID)
+		return e
+	case event.PermissionRequested:
+		e.CallID = h.id(e.CallID)
+		return e
+	case event.PermissionAnswered:
+		e.CallID = h.id(e.CallID)
+		return e
+	}
+	return e
+}
