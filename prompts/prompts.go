@@ -40,6 +40,8 @@ var (
 	held string
 	//go:embed untrusted.md
 	untrusted string
+	//go:embed planmode.md
+	planMode string
 	//go:embed onfailure.md
 	onFailure string
 	//go:embed granular.md
@@ -81,6 +83,8 @@ type Session struct {
 	Held bool
 	// NoOutside: the model may not ask to run outside the sandbox.
 	NoOutside bool
+	// Plan: nothing is changed until the user accepts the model's plan.
+	Plan bool
 	// Evidence is how much of what is refused the backend can tell.
 	Evidence sandbox.EvidenceLevel
 	// Tools are the names of the tools on offer.
@@ -138,6 +142,9 @@ func System(f Session) string {
 		b.WriteString(weaknesses(f.Enforcement))
 	}
 	b.WriteString(approval(f))
+	if f.Plan {
+		b.WriteString(planMode)
+	}
 	b.WriteString(fill(environment, "workspace", bounded(f.Workspace)))
 	for _, fact := range []struct{ name, value string }{{"System", f.OS}, {"Shell", f.Shell}, {"Git", f.Git}, {"Date", f.Date}} {
 		if fact.value != "" {

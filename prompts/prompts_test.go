@@ -86,6 +86,9 @@ func TestSystemPrompts(t *testing.T) {
 			f.Policy, f.Preset = sandboxtest.Resolved(sandbox.ReadOnly()), "read-only"
 			f.Enforcement.Weaknesses = nil
 		}},
+		{"plan", func(f *Session) {
+			f.Plan, f.Policy, f.Preset = true, sandboxtest.Resolved(sandbox.ReadOnly()), "read-only"
+		}},
 		{"strict", func(f *Session) {
 			f.Policy, f.Preset = sandboxtest.Resolved(sandbox.Strict("/home/u/src/app", "/home/u/scratch")), "strict"
 		}},

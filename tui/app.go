@@ -246,7 +246,7 @@ func (m *app) draw() tea.View {
 
 // standing is what applies now.
 func (m *app) standing() footer.Now {
-	return footer.Now{Preset: m.modes.Policy(), Mode: m.modes.Approvals(), Effort: m.offers.Extras.Thinks}
+	return footer.Now{Preset: m.modes.Policy(), Mode: m.modes.Approvals(), Word: m.modes.Word(), Effort: m.offers.Extras.Thinks}
 }
 
 func drawAlone(panel part.Overlay, t *paint.Theme, w, h int) tea.View {

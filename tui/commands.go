@@ -12,7 +12,6 @@ import (
 	"codeagent/internal/short"
 	"codeagent/prompts"
 	"codeagent/tui/diff"
-	"codeagent/tui/footer"
 	"codeagent/tui/lists"
 	"codeagent/tui/message"
 	"codeagent/tui/page"
@@ -155,7 +154,7 @@ func (m *app) permissions(name string) part.Intent {
 	}
 	var policy func() string
 	if m.modes.Gate != nil {
-		policy = func() string { return footer.Approvals(m.modes.Approvals()) }
+		policy = m.modes.Word
 	}
 	return part.Show{Overlay: lists.OfPermissions(m.setting(), m.offers.Permissions, policy, asked)}
 }

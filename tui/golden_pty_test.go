@@ -169,8 +169,9 @@ func questions() []situation {
 		{name: "held", steps: heldSteps()},
 		{name: "held-allowed", steps: heldSteps(presses("ctrl+y", "ctrl+o", "pgdown", "pgdown"), types("1"), loses("curl wants"), emits(event.PermissionAnswered{ID: "q", CallID: "c", Answer: word.AnswerOnce},
 			event.ToolFinished{CallID: "c", Kind: word.KindCommand, Outcome: word.OK, Output: "hello\n", Duration: time.Second}))},
-		{name: "mode-wider", given: func(s *stage) { s.opt.Approvals = &policies{mode: approvals.Untrusted} }, steps: []do{sees("asks first"), presses("shift+tab")}},
+		{name: "mode-wider", given: func(s *stage) { s.opt.Approvals = &policies{mode: approvals.Untrusted} }, steps: []do{sees("· ask"), types("/permissions never"), presses("enter")}},
 		{name: "mode-stricter", steps: []do{types("/permissions untrusted"), presses("enter")}},
+		{name: "mode-plan", given: func(s *stage) { s.opt.Approvals = &policies{mode: approvals.OnRequest} }, steps: []do{sees("accept edits"), presses("shift+tab"), sees("mode: plan")}},
 	}
 }
 

@@ -25,7 +25,7 @@ var careful = []approvals.Mode{approvals.Untrusted, approvals.Never, approvals.O
 func (p *policies) Mode() approvals.Mode      { return p.mode }
 func (p *policies) Modes() []approvals.Mode   { return cycle }
 func (p *policies) SetMode(to approvals.Mode) { p.mode = to }
-func (p *policies) ReadOnly() bool            { return p.readOnly }
+func (p *policies) ReadOnly() bool            { return p.readOnly || p.plan }
 func (p *policies) Plan() bool                { return p.plan }
 func (p *policies) SetPlan(on bool)           { p.plan = on }
 func (p *policies) SetReadOnly(on bool) error {
@@ -45,43 +45,54 @@ func modeRig(t *testing.T, w, h int, mode approvals.Mode) (*rig, *policies) {
 	return r, p
 }
 
-// TestModesChangeOnAKey: a stricter policy applies at once, a wider one after a yes that was
-// armed by silence or by its key.
+// TestModesChangeOnAKey: Shift+Tab steps through the modes, which the footer names. A stricter one, and
+// that of the settings, applies at once; a wider one after a yes that was armed by silence or by its key.
 func TestModesChangeOnAKey(t *testing.T) {
-	r, p := modeRig(t, 100, 30, approvals.OnFailure)
-	r.has("asks on failure")
+	r, p := modeRig(t, 100, 30, approvals.OnRequest)
+	r.has("workspace-write · accept edits")
 	r.press("shift+tab")
-	if p.mode != approvals.Never {
+	r.has("read-only · plan", "mode: plan (Shift+Tab changes it)")
+	r.press("shift+tab")
+	r.has("workspace-write · ask ·")
+	r.press("shift+tab") // the settings say it
+	r.lacks("change the approval policy")
+	if p.mode != approvals.OnRequest || p.plan {
 		t.Fatalf("the mode is %s", p.mode)
 	}
-	p.mode = approvals.OnRequest
+	e := session()
+	e.Approval = "untrusted"
+	r.emit(e)
+	p.mode = approvals.Untrusted
 	r.press("shift+tab")
-	r.has("change the approval policy from on-request to on-failure?", "1 change it for this session   n leave it", "asks on request")
+	r.has("change the approval policy from untrusted to on-request?", "then, accept edits: edits of the workspace and commands in the sandbox run", "1 change it for this session   n leave it", "workspace-write · ask ·")
 	r.press("1") // typed: the question is not armed
-	if p.mode != approvals.OnRequest || r.app.composer.Value() != "1" {
+	if p.mode != approvals.Untrusted || r.app.composer.Value() != "1" {
 		t.Errorf("the mode is %s, the message %q", p.mode, r.app.composer.Value())
 	}
 	r.press("backspace")
 	r.rest()
 	r.press("1")
-	if p.mode != approvals.OnFailure {
+	if p.mode != approvals.OnRequest {
 		t.Errorf("after a yes the mode is %s", p.mode)
 	}
-	r.has("asks on failure")
+	r.has("accept edits")
 	r.lacks("change the approval policy")
 }
 
 func TestAWiderModeNeedsAYes(t *testing.T) {
 	for name, keys := range map[string][]string{"no": {"ctrl+y", "n"}, "Esc": {"esc"}, "Esc when armed": {"ctrl+y", "esc"}} {
 		t.Run(name, func(t *testing.T) {
-			r, p := modeRig(t, 80, 30, approvals.OnRequest)
+			r, p := modeRig(t, 80, 30, approvals.Untrusted)
+			e := session()
+			e.Approval = "untrusted"
+			r.emit(e)
 			a := r.put(npmRequest("q"))
 			r.press("ctrl+y", "shift+tab")
 			r.has("change the approval policy", "1 more")
 			r.press(keys...)
 			r.lacks("change the approval policy")
 			r.has("npm install wants")
-			if p.mode != approvals.OnRequest {
+			if p.mode != approvals.Untrusted {
 				t.Errorf("the mode is %s", p.mode)
 			}
 			r.press("1") // the question behind it is armed anew
@@ -91,19 +102,16 @@ func TestAWiderModeNeedsAYes(t *testing.T) {
 	}
 }
 
-// Pressing the key again passes over a policy that was only asked about.
+// Pressing the key again passes over a mode that was only asked about.
 func TestModesArePassedOver(t *testing.T) {
 	r, p := modeRig(t, 80, 30, approvals.Untrusted)
-	r.press("shift+tab", "shift+tab", "shift+tab") // each of the three is wider
-	r.has("from untrusted to never?")
-	r.press("shift+tab") // around to the present one
-	if p.mode != approvals.Untrusted {
-		t.Errorf("the mode is %s", p.mode)
-	}
-	r.lacks("change the approval policy")
-	p.mode = approvals.OnRequest
-	r.press("shift+tab", "shift+tab")
-	if p.mode != approvals.Never {
+	e := session()
+	e.Approval = "untrusted"
+	r.emit(e)
+	r.press("shift+tab")
+	r.has("from untrusted to on-request?")
+	r.press("shift+tab", "shift+tab") // to plan, and around to the present one
+	if p.mode != approvals.Untrusted || p.plan {
 		t.Errorf("the mode is %s", p.mode)
 	}
 	r.lacks("change the approval policy")
@@ -115,7 +123,7 @@ func TestModesOnASmallScreen(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {40, 15}} {
 		r, p := modeRig(t, size[0], size[1], approvals.Untrusted)
 		e := session()
-		e.Policy = "danger-full-access"
+		e.Policy, e.Approval = "danger-full-access", "untrusted"
 		r.emit(e)
 		r.has("danger-full-access · ")
 		r.press("shift+tab", "ctrl+y", "ctrl+o")
@@ -127,9 +135,9 @@ func TestModesOnASmallScreen(t *testing.T) {
 		}
 	}
 	r, _ := modeRig(t, 40, 15, approvals.Untrusted)
-	r.has("workspace-write · asks first")
+	r.has("workspace-write · ask ·")
 	r, _ = modeRig(t, 40, 15, approvals.OnFailure)
-	r.has("workspace-write · on-failure")
+	r.has("workspace-write · ask on denial")
 }
 
 // TestPermissionsTakesAPolicy: /permissions changes to a stricter policy or to read-only at once,
@@ -189,7 +197,7 @@ func TestPlanMode(t *testing.T) {
 			if !p.plan {
 				t.Fatal("no plan mode")
 			}
-			r.has("plan mode")
+			r.has("read-only · plan")
 			r.emit(event.PlanUpdated{Steps: []event.PlanStep{{Step: "read"}}})
 			r.lacks("accept the plan")
 			r.emit(event.TurnFinished{Outcome: word.TurnDone})

@@ -225,7 +225,7 @@ func TestModelPicker(t *testing.T) {
 	r.emit(event.UsageUpdated{Context: 16000, Limit: 32000}) // the last request was not the conversation's
 	s.Model, s.Window = "a-seller-of-models/with-a-maker/and-a-name-of-many-words:free", 64000
 	r.emit(s)
-	r.has("  and-a-name-of-many-… · workspace-write · asks on request", "ctx 25%")
+	r.has("  and-a-name-of-many-words:free · workspace-write · accept edits", "ctx 25%")
 	r.slash("/model gpt-5-mini")
 	if f.used != "gpt-5-mini" {
 		t.Errorf("used %q", f.used)

@@ -61,17 +61,20 @@ func TestPermissions(t *testing.T) {
 // about, for which the page closes.
 func TestModesInPermissions(t *testing.T) {
 	r, _ := offers(t, 80, 24)
+	e := session()
+	e.Approval = "untrusted"
+	r.emit(e)
 	p := &policies{mode: approvals.OnFailure}
 	r.app.offers.Permissions, r.app.modes.Gate = &fakePermissions{}, p
 	r.slash("/permissions")
-	r.has("What is open beyond the policy · asks on failure", "Shift+Tab approvals")
+	r.has("What is open beyond the policy · ask on denial", "Shift+Tab mode")
 	r.press("shift+tab")
-	r.has("What is open beyond the policy · never asks")
-	p.mode = approvals.OnRequest
+	r.has("What is open beyond the policy · plan")
+	p.mode, p.plan = approvals.Untrusted, false
 	r.press("shift+tab")
 	r.lacks("What is open")
-	r.has("change the approval policy from on-request to on-failure?")
-	if p.mode != approvals.OnRequest {
+	r.has("change the approval policy from untrusted to on-request?")
+	if p.mode != approvals.Untrusted {
 		t.Errorf("the mode is %s", p.mode)
 	}
 }

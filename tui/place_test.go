@@ -39,11 +39,11 @@ func inPlace(t *testing.T, w int, a *around) *rig {
 
 func TestFooterNamesTheBranch(t *testing.T) {
 	for w, want := range map[int]string{
-		120: "scripted-1 · app (main) · workspace-write · asks on request · ▲ 1 not enforced",
-		82:  "scripted-1 · app (main) · workspace-write · asks on request · ▲ 1 not enforced",
-		78:  "scripted-1 · app · workspace-write · asks on request · ▲ 1 not enforced",
-		72:  "scripted-1 · workspace-write · asks on request · ▲ 1 not enforced",
-		40:  "workspace-write · on-request · ▲ 1",
+		120: "scripted-1 · app (main) · workspace-write · accept edits · ▲ 1 not enforced",
+		82:  "scripted-1 · app (main) · workspace-write · accept edits · ▲ 1 not enforced",
+		75:  "scripted-1 · app · workspace-write · accept edits · ▲ 1 not enforced",
+		69:  "scripted-1 · workspace-write · accept edits · ▲ 1 not enforced",
+		40:  "workspace-write · accept edits · ▲ 1",
 	} {
 		r := inPlace(t, w, &around{branch: "main"})
 		if got := strings.TrimSpace(r.footer()); got != want {
@@ -102,7 +102,7 @@ func TestFooterShowsTheCost(t *testing.T) {
 func TestStatusCommandsLine(t *testing.T) {
 	a := &around{branch: "main", line: "\x1b[31mmine\x1b[0m main"}
 	r := inPlace(t, 100, a)
-	if got := r.footer(); !strings.HasPrefix(got, "  mine main  ") || !strings.HasSuffix(got, "  workspace-write · asks on request · ▲ 1 not enforced") {
+	if got := r.footer(); !strings.HasPrefix(got, "  mine main  ") || !strings.HasSuffix(got, "  workspace-write · accept edits · ▲ 1 not enforced") {
 		t.Errorf("%q", got)
 	}
 	if s := a.told[0]; s.Model != "scripted-1" || s.Branch != "main" || s.Folder != "/home/ada/src/app" || s.Sandbox != "workspace-write" || s.Approvals != "on-request" || s.Context != -1 {

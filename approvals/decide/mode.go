@@ -30,11 +30,11 @@ func Modes() []Mode { return []Mode{Untrusted, OnRequest, OnFailure, Granular, N
 
 // modeWords are the approval policies in two words, and what each does.
 var modeWords = map[Mode]struct{ short, means string }{
-	Untrusted: {"asks first", "every edit and every command is asked about first, known read-only commands apart"},
-	OnRequest: {"asks on request", "everything runs in the sandbox; you are asked when more is needed"},
-	OnFailure: {"asks on failure", "everything runs in the sandbox; you are asked when more is needed, and after a command that the sandbox denied something"},
-	Granular:  {"asks by kind", "everything runs in the sandbox; when more is needed the settings say by its kind whether you are asked or it is refused"},
-	Never:     {"never asks", "everything runs in the sandbox; what needs more is refused, and you are asked nothing"},
+	Untrusted: {"ask", "you are asked before every edit and every command, except commands that are known only to read"},
+	OnRequest: {"accept edits", "edits of the workspace and commands in the sandbox run; you are asked when more is needed"},
+	OnFailure: {"ask on denial", "everything runs in the sandbox; you are asked when more is needed, and after a command that the sandbox denied something"},
+	Granular:  {"ask by kind", "everything runs in the sandbox; when more is needed the settings say by its kind whether you are asked or it is refused"},
+	Never:     {"never ask", "everything runs in the sandbox; what needs more is refused, and you are asked nothing"},
 }
 
 // Short names m in two or three words; it is empty for an unknown one.

@@ -35,7 +35,7 @@ func TestModesOnTheScreen(t *testing.T) {
 		term.WaitFor("from untrusted to on-request?")
 		term.Write("\x191")
 		term.WaitGone("from untrusted to on-request?")
-		term.WaitFor("asks on request")
+		term.WaitFor("accept edits")
 		term.Write("\x191")
 		term.WaitFor("First turn over.") // and d was written without a question
 		for _, name := range []string{"a", "b", "c", "d"} {
@@ -44,10 +44,13 @@ func TestModesOnTheScreen(t *testing.T) {
 			}
 		}
 		term.Write("\x1b[Z")
-		term.WaitFor("from on-request to on-failure?")
-		term.Write("\x1b[Z") // skips it
-		term.WaitFor("never asks")
-		term.WaitGone("on-failure?")
+		term.WaitFor("read-only · plan")
+		term.Write("\x1b[Z")
+		term.WaitFor("workspace-write · ask ")
+		term.Write("/permissions never\r")
+		term.WaitFor("from untrusted to never?")
+		term.Write("\x191")
+		term.WaitFor("never ask")
 		term.Write("again\r")
 		term.WaitFor("Second turn over.")
 		if _, err := os.Lstat(outside); err == nil {
@@ -70,9 +73,9 @@ func TestReadOnlyOnTheScreen(t *testing.T) {
 		cmd := u.codeagent("--model", "test", "--ask-for-approval", "never")
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 		term := golden.Start(t, cmd, 120, 40)
-		term.WaitFor("never asks")
+		term.WaitFor("never ask")
 		term.Write("/permissions read-only\r")
-		term.WaitFor("read-only · never asks")
+		term.WaitFor("read-only · never ask")
 		term.Write("one\r")
 		term.WaitFor("First turn over.")
 		if _, err := os.Lstat(filepath.Join(u.work, "a")); err == nil {
@@ -84,7 +87,7 @@ func TestReadOnlyOnTheScreen(t *testing.T) {
 		term.Write("/permissions workspace-write\r")
 		term.WaitFor("open the sandbox from read-only to workspace-write?")
 		term.Write("\x191")
-		term.WaitFor("workspace-write · never asks")
+		term.WaitFor("workspace-write · never ask")
 		term.Write("two\r")
 		term.WaitFor("Second turn over.")
 		if _, err := os.Lstat(filepath.Join(u.work, "b")); err != nil {
@@ -108,7 +111,7 @@ func TestPlanOnTheScreen(t *testing.T) {
 		cmd := u.codeagent("--model", "test")
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 		term := golden.Start(t, cmd, 80, 24)
-		term.WaitFor("asks on request")
+		term.WaitFor("accept edits")
 		term.Write("/plan add a\r")
 		term.WaitFor("accept the plan above and leave plan mode?")
 		for _, name := range []string{"a", "b"} {

@@ -23,7 +23,7 @@ func TestStatusCommand(t *testing.T) {
 		term := begin(t, `printf 'at %s \033]0;x\007 key:%s.\nsecond' "$(basename "$CODEAGENT_FOLDER") $CODEAGENT_MODEL" "$OPENAI_API_KEY"`)
 		term.WaitFor("at work test ")
 		term.WaitFor("key:.")
-		term.WaitFor("workspace-write · asks on request")
+		term.WaitFor("workspace-write · accept edits")
 		if strings.Contains(term.Raw(), "\x1b]0;x") {
 			t.Error("its sequence reached the terminal")
 		}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/model"
@@ -86,9 +85,9 @@ func (f *Footer) Apply(e event.Event) {
 // unnamed stands for a model whose name the provider has not sent yet.
 const unnamed = "the provider's model"
 
-// Now is what can change without an event: the sandbox preset, the approval policy, and how long the
-// model may think, "" if that is not set.
-type Now struct{ Preset, Mode, Effort string }
+// Now is what can change without an event: the sandbox preset, the approval policy and the word for the
+// mode, and how long the model may think, "" if that is not set.
+type Now struct{ Preset, Mode, Word, Effort string }
 
 // View is one line: on the left the model, the folder and its branch, the sandbox, the approvals and
 // what is not enforced, on the right the context, the tokens and the cost.
@@ -97,18 +96,13 @@ func (f *Footer) View(t *paint.Theme, w int, now Now) string {
 		return ""
 	}
 	w -= paint.Gutter + 1
-	rules := []piece{policyPiece(now.Preset), modePiece(now.Mode), f.weak(), f.jobs()}
+	rules := []piece{policyPiece(now.Preset), modePiece(now.Word), f.weak(), f.jobs()}
 	if f.place.line != "" {
 		return "  " + f.ownLine(t, w, rules)
 	}
 	pieces := append([]piece{f.modelPiece(now.Effort), f.folder()}, rules...)
 	left, right := fit(w, append(pieces, f.context(), f.billed(), f.cost()))
 	return "  " + t.Justify(w, left, right)
-}
-
-// Approvals names an approval policy.
-func Approvals(mode string) string {
-	return cmp.Or(approvals.Mode(mode).Short(), "approvals "+cmp.Or(mode, "?"))
 }
 
 // shortModel names a model for the footer: of a long name, the maker and the provider

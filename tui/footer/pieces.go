@@ -33,7 +33,6 @@ const (
 	costGoes
 	modelShortens
 	modelGoes
-	modeShortens
 	contextGoes
 	modeGoes
 	jobsGo
@@ -109,8 +108,8 @@ func policyPiece(preset string) piece {
 	return piece{forms: []form{{stays, []paint.Span{s.Span(cmp.Or(preset, "sandbox ?"))}}}}
 }
 
-func modePiece(mode string) piece {
-	return piece{forms: []form{{modeShortens, []paint.Span{paint.Dim.Span(Approvals(mode))}}, {modeGoes, []paint.Span{paint.Dim.Span(mode)}}, {}}}
+func modePiece(word string) piece {
+	return piece{forms: []form{{modeGoes, []paint.Span{paint.Dim.Span(word)}}, {}}}
 }
 
 // weak counts what this machine does not enforce.

@@ -34,7 +34,7 @@ func standard() []Binding {
 		{Everywhere, []string{"ctrl+down"}, Below, "choose the block below"},
 		{Everywhere, []string{"ctrl+t"}, Read, "read the whole transcript, with all outputs open"},
 		{Everywhere, []string{"ctrl+f"}, Find, "find a text in the transcript"},
-		{Everywhere, []string{"shift+tab"}, Mode, "change the approval policy: to a stricter one at once, to a wider one after a question"},
+		{Everywhere, []string{"shift+tab"}, Mode, "step through the modes: ask, accept edits, plan; a mode wider than your settings is asked about first"},
 		{Everywhere, []string{"pgup"}, PageUp, "scroll up"},
 		{Everywhere, []string{"pgdown"}, PageDown, "scroll down"},
 		{Everywhere, []string{"shift+up", "ctrl+shift+up"}, LineUp, "scroll one line up"},

@@ -31,7 +31,7 @@ func OfPermissions(s part.Setting, open Permissions, policy func() string, asked
 		{Do: keys.All, Help: "what was asked", All: true, Run: func(picker.Row, string) part.Intent { return part.Show{Overlay: asked} }},
 	}
 	if policy != nil {
-		p.Deeds = append(p.Deeds, picker.Action{Do: keys.Mode, Help: "approvals", All: true, Run: func(picker.Row, string) part.Intent { return part.Act(keys.Mode) }})
+		p.Deeds = append(p.Deeds, picker.Action{Do: keys.Mode, Help: "mode", All: true, Run: func(picker.Row, string) part.Intent { return part.Act(keys.Mode) }})
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 // Package modes changes the permissions of the session: the approval policy, the sandbox between
 // read-only and that of the settings, and plan mode. A change that lets nothing more pass is made at
-// once. Any other is made after a question of its own. It performs no IO. Start with Modes.
+// once, and so is one to what the settings say. Any other is made after a question of its own. It
+// performs no IO. Start with Modes.
 package modes
 
 import (
@@ -11,7 +12,6 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
-	"codeagent/tui/footer"
 	"codeagent/tui/keys"
 	"codeagent/tui/message"
 	"codeagent/tui/part"
@@ -44,12 +44,13 @@ type Modes struct {
 	widening widening
 }
 
-// widening is a change that waits for its answer: to the approval policy to, with writes from
-// read-only to what the settings open, or with plan out of plan mode. ask is nil if no change waits.
+// widening is a change that waits for its answer: to the approval policy to (with leaves out of plan
+// mode too), with writes from read-only to what the settings open, or with plan out of plan mode. ask
+// is nil if no change waits.
 type widening struct {
-	ask          *question.Ask
-	to           approvals.Mode
-	writes, plan bool
+	ask                  *question.Ask
+	to                   approvals.Mode
+	leaves, writes, plan bool
 }
 
 // Asked shows a question about a change in front of all others. Plan: it is about the plan.
@@ -65,32 +66,49 @@ func (m *Modes) Apply(e event.Event) {
 	}
 }
 
-// Next changes to the approval policy after the one that is asked about or applies.
+// Next steps to the next of three modes: ask, accept edits, plan. What accepts edits is the approval
+// policy of the settings, or on-request where that asks about each edit. In a sandbox that is
+// read-only every edit is asked about, so there are two modes.
 func (m *Modes) Next() part.Intent {
 	if m.Gate == nil {
 		return nil
 	}
-	all := m.Modes()
-	return m.change(all[(slices.Index(all, cmp.Or(m.widening.to, m.Mode()))+1)%len(all)])
+	asks := cmp.Or(m.widening.to, m.Mode()) == approvals.Untrusted
+	switch closed := m.closed(); {
+	case m.Plan() && closed:
+		m.SetPlan(false)
+		return part.All{m.Forget(), m.say()}
+	case m.Plan():
+		return m.change(approvals.Untrusted, true)
+	case asks && !closed:
+		to := approvals.Mode(m.session.Approval)
+		if to == approvals.Untrusted || !slices.Contains(m.Modes(), to) {
+			to = approvals.OnRequest
+		}
+		return m.change(to, false)
+	}
+	m.SetPlan(true)
+	return part.All{m.Forget(), m.say()}
 }
 
-// change changes the approval policy, or asks whether to.
-func (m *Modes) change(to approvals.Mode) part.Intent {
+// closed reports whether the sandbox is read-only for another reason than plan mode.
+func (m *Modes) closed() bool { return m.session.Policy == readOnly || m.ReadOnly() && !m.Plan() }
+
+// change changes the approval policy, or asks whether to. leaves: out of plan mode too.
+func (m *Modes) change(to approvals.Mode, leaves bool) part.Intent {
 	switch {
-	case to == m.Mode():
-		return part.All{m.Forget(), part.Say("approvals: " + footer.Approvals(string(to)))}
-	case !m.Wider(to):
-		return part.All{m.Forget(), m.set(to)}
+	case to == m.Mode() || to == approvals.Mode(m.session.Approval) || !m.Wider(to):
+		return part.All{m.Forget(), m.set(to, leaves)}
 	}
 	r := approvals.Request{
 		Title:    fmt.Sprintf("change the approval policy from %s to %s?", m.Mode(), to),
-		Warnings: []string{fmt.Sprintf("now, %s: %s", m.Mode(), m.Mode().Means()), fmt.Sprintf("then, %s: %s", to, to.Means())},
+		Warnings: []string{fmt.Sprintf("now, %s: %s", m.Mode().Short(), m.Mode().Means()), fmt.Sprintf("then, %s: %s", to.Short(), to.Means())},
 		Options:  answers,
 	}
 	if strings.HasPrefix(m.session.Policy, "danger") {
 		r.Warnings = append(r.Warnings, "there is no sandbox: what runs without a question can change every file that you can change, and reach every host")
 	}
-	return m.ask(widening{to: to}, r)
+	return m.ask(widening{to: to, leaves: leaves}, r)
 }
 
 // answers are those to a question about a wider policy.
@@ -116,7 +134,7 @@ func (m *Modes) Change(name string) part.Intent {
 	preset := m.session.Policy
 	switch {
 	case slices.Contains(m.Modes(), approvals.Mode(name)):
-		return m.change(approvals.Mode(name))
+		return m.change(approvals.Mode(name), false)
 	case name == preset && m.Plan():
 		return m.AskPlan()
 	case name == preset && name != readOnly && m.ReadOnly():
@@ -190,7 +208,7 @@ func (m *Modes) Answered(a question.Answered) part.Intent {
 	case w.writes:
 		return m.setReadOnly(false)
 	case !w.plan:
-		return m.set(w.to)
+		return m.set(w.to, w.leaves)
 	}
 	m.SetPlan(false)
 	if a.Decision == approvals.Session {
@@ -199,9 +217,17 @@ func (m *Modes) Answered(a question.Answered) part.Intent {
 	return part.Say("sandbox: " + m.Policy())
 }
 
-func (m *Modes) set(to approvals.Mode) part.Intent {
+func (m *Modes) set(to approvals.Mode, leaves bool) part.Intent {
+	if leaves {
+		m.SetPlan(false)
+	}
 	m.SetMode(to)
-	return part.Say("approvals: " + footer.Approvals(string(to)) + " (" + m.Keys.Name(keys.Everywhere, keys.Mode) + " changes it)")
+	return m.say()
+}
+
+// say names the mode that applies now.
+func (m *Modes) say() part.Intent {
+	return part.Say("mode: " + m.Word() + " (" + m.Keys.Name(keys.Everywhere, keys.Mode) + " changes it)")
 }
 
 func (m *Modes) setReadOnly(on bool) part.Intent {
@@ -214,12 +240,22 @@ func (m *Modes) setReadOnly(on bool) part.Intent {
 // Plans reports whether the model may only plan.
 func (m *Modes) Plans() bool { return m.Gate != nil && m.Plan() }
 
-// Policy names the sandbox that applies now, and Approvals the approval policy.
-func (m *Modes) Policy() string {
+// Word names what is asked about now, in words: "plan", "ask", "accept edits", or another approval
+// policy. Where everything is read-only, on-request asks about each edit.
+func (m *Modes) Word() string {
+	mode := approvals.Mode(m.Approvals())
 	switch {
 	case m.Plans():
-		return "plan mode"
-	case m.Gate != nil && m.ReadOnly():
+		return "plan"
+	case mode == approvals.OnRequest && m.Policy() == readOnly:
+		mode = approvals.Untrusted
+	}
+	return cmp.Or(mode.Short(), "approvals "+cmp.Or(string(mode), "?"))
+}
+
+// Policy names the sandbox that applies now, and Approvals the approval policy.
+func (m *Modes) Policy() string {
+	if m.Gate != nil && m.ReadOnly() {
 		return readOnly
 	}
 	return m.session.Policy

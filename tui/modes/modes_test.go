@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"codeagent/approvals"
+	"codeagent/approvals/decide"
 	"codeagent/event"
 	"codeagent/tui/keys"
 	"codeagent/tui/message"
@@ -14,7 +15,7 @@ import (
 	"codeagent/tui/question"
 )
 
-// gate has two policies, of which the second is wider.
+// gate has four policies, each wider than the one before.
 type gate struct {
 	mode           approvals.Mode
 	readOnly, plan bool
@@ -23,13 +24,17 @@ type gate struct {
 
 func (g *gate) Mode() approvals.Mode { return g.mode }
 func (g *gate) Modes() []approvals.Mode {
-	return []approvals.Mode{approvals.Untrusted, approvals.Never}
+	return []approvals.Mode{approvals.Untrusted, approvals.OnRequest, approvals.OnFailure, approvals.Never}
 }
-func (g *gate) Wider(to approvals.Mode) bool { return to == approvals.Never && g.mode != to }
-func (g *gate) SetMode(to approvals.Mode)    { g.mode = to }
-func (g *gate) ReadOnly() bool               { return g.readOnly }
-func (g *gate) Plan() bool                   { return g.plan }
-func (g *gate) SetPlan(on bool)              { g.plan = on }
+
+// Wider is true between the real policies that it is true between: never refuses what untrusted asks.
+func (g *gate) Wider(to approvals.Mode) bool {
+	return decide.Consent{Mode: g.mode}.Wider(decide.Consent{Mode: to})
+}
+func (g *gate) SetMode(to approvals.Mode) { g.mode = to }
+func (g *gate) ReadOnly() bool            { return g.readOnly || g.plan }
+func (g *gate) Plan() bool                { return g.plan }
+func (g *gate) SetPlan(on bool)           { g.plan = on }
 func (g *gate) SetReadOnly(on bool) error {
 	if g.err == nil {
 		g.readOnly = on
@@ -64,23 +69,62 @@ func answer(t *testing.T, m *Modes, intent part.Intent, d approvals.Decision) pa
 	return m.Answered(question.Answered{Question: q, Decision: d})
 }
 
-// TestModes: what is narrower is changed at once, what is wider after a yes to its question.
+// TestModes: the three modes, one after the other. What is narrower, and what the settings say, is
+// changed at once; anything else after a yes to its question.
 func TestModes(t *testing.T) {
-	g := &gate{mode: approvals.Never}
-	m := &Modes{Gate: g, Keys: keys.Standard()}
-	m.Apply(event.SessionStarted{Policy: "danger-full-access", Approval: "never"})
-	if m.Next(); g.mode != approvals.Untrusted {
-		t.Fatalf("a narrower policy: %s", g.mode)
+	for _, c := range []struct {
+		settings event.SessionStarted
+		mode     approvals.Mode // of the settings, or chosen since
+		words    string         // after each press; ? asks first, and is answered with yes
+	}{
+		{event.SessionStarted{Policy: "workspace-write", Approval: "on-request"}, approvals.OnRequest, "plan, ask, accept edits, plan, ask"},
+		{event.SessionStarted{Policy: "workspace-write", Approval: "untrusted"}, approvals.Untrusted, "?accept edits, plan, ask, ?accept edits"},
+		{event.SessionStarted{Policy: "workspace-write", Approval: "on-failure"}, approvals.OnFailure, "plan, ask, ask on denial, plan"},
+		{event.SessionStarted{Policy: "workspace-write", Approval: "on-request"}, approvals.OnFailure, "plan, ask, accept edits, plan"},
+		{event.SessionStarted{Policy: "workspace-write", Approval: "never"}, approvals.Never, "plan, ?ask, never ask, plan"},
+		{event.SessionStarted{Policy: "read-only", Approval: "on-request"}, approvals.OnRequest, "plan, ask, plan"},
+	} {
+		g := &gate{mode: c.mode}
+		m := &Modes{Gate: g, Keys: keys.Standard()}
+		m.Apply(c.settings)
+		for i, want := range strings.Split(c.words, ", ") {
+			was := m.Word()
+			got := m.Next()
+			if want, asks := strings.CutPrefix(want, "?"); asks {
+				if m.Word() != was {
+					t.Fatalf("%v %d: %s before the yes", c, i, m.Word())
+				}
+				answer(t, m, got, approvals.Session)
+				if m.Word() != want {
+					t.Fatalf("%v %d: %s after the yes", c, i, m.Word())
+				}
+				continue
+			}
+			if all := flat(got); m.Word() != want || !reflect.DeepEqual(all, []part.Intent{part.Say("mode: " + want + " (Shift+Tab changes it)")}) {
+				t.Fatalf("%v %d: %s, %#v", c, i, m.Word(), all)
+			}
+		}
+		if c.settings.Policy == "read-only" && g.mode != approvals.OnRequest {
+			t.Errorf("the approval policy is %s", g.mode)
+		}
 	}
+}
+
+// TestChange: /permissions NAME, and a mode that is passed over.
+func TestChange(t *testing.T) {
+	g := &gate{mode: approvals.Untrusted}
+	m := &Modes{Gate: g, Keys: keys.Standard()}
+	m.Apply(event.SessionStarted{Policy: "danger-full-access", Approval: "untrusted"})
 	first := flat(m.Next())
 	if r := first[0].(Asked).Ask.Request; g.mode != approvals.Untrusted || !strings.Contains(strings.Join(r.Warnings, "\n"), "there is no sandbox") {
 		t.Errorf("a wider policy: %s, %v", g.mode, r.Warnings)
 	}
-	over := flat(m.Next()) // past the one that is asked about, to the present one
-	if len(over) != 2 || over[0] != part.Intent(part.Withdrawn{Ask: first[0].(Asked).Ask}) {
+	over := flat(m.Next()) // past the one that is asked about, to plan mode
+	if len(over) != 2 || over[0] != part.Intent(part.Withdrawn{Ask: first[0].(Asked).Ask}) || !g.plan {
 		t.Errorf("the question stays: %#v", over)
 	}
-	if got := answer(t, m, m.Next(), approvals.Deny); got != nil || g.mode != approvals.Untrusted {
+	m.Next()
+	if got := answer(t, m, m.Next(), approvals.Deny); got != nil || g.mode != approvals.Untrusted || g.plan {
 		t.Errorf("after a no: %#v, %s", got, g.mode)
 	}
 	if answer(t, m, m.Change("never"), approvals.Session); g.mode != approvals.Never {
@@ -92,7 +136,7 @@ func TestModes(t *testing.T) {
 	if answer(t, m, m.Change("danger-full-access"), approvals.Session); m.Policy() != "danger-full-access" || m.Forget() != nil {
 		t.Errorf("the policy is %s", m.Policy())
 	}
-	if got := m.Change("nothing"); got != part.Say("/permissions takes one of read-only, danger-full-access, untrusted, never") {
+	if got := m.Change("nothing"); got != part.Say("/permissions takes one of read-only, danger-full-access, untrusted, on-request, on-failure, never") {
 		t.Errorf("an unknown name: %v", got)
 	}
 	g.err = errors.New("nothing can enforce it")
@@ -105,7 +149,7 @@ func TestModes(t *testing.T) {
 func TestPlan(t *testing.T) {
 	g := &gate{mode: approvals.Never, plan: true}
 	m := &Modes{Gate: g, Keys: keys.Standard()}
-	if m.Policy() != "plan mode" || answer(t, m, m.AskPlan(), approvals.Deny) != nil || !g.plan {
+	if m.Policy() != "read-only" || m.Word() != "plan" || answer(t, m, m.AskPlan(), approvals.Deny) != nil || !g.plan {
 		t.Error("a no ends plan mode")
 	}
 	if m.AskPlan(); len(flat(m.ForgetPlan())) != 1 || m.ForgetPlan() != nil {
@@ -120,7 +164,7 @@ func TestPlan(t *testing.T) {
 	}
 	none := &Modes{}
 	none.Apply(event.SessionStarted{Policy: "read-only", Approval: "never"})
-	if none.Next() != nil || none.Plans() || none.Policy() != "read-only" || none.Approvals() != "never" {
+	if none.Next() != nil || none.Plans() || none.Policy() != "read-only" || none.Approvals() != "never" || none.Word() != "never ask" {
 		t.Error("without a gate there are the settings")
 	}
 }

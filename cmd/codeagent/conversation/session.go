@@ -397,7 +397,7 @@ func Join(base *Base, screen Face) *Session {
 		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,
 		Instructions: func() string {
 			own := facts
-			own.Skills, own.Servers = ses.Extensions.Skills, ses.Servers.Instructions()
+			own.Skills, own.Servers, own.Plan = ses.Extensions.Skills, ses.Servers.Instructions(), ses.Gate.Plan()
 			return prompt(own, ses.Gate, ses.Workspace.Runner, ses.preset(), set)
 		},
 	}
