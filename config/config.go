@@ -189,6 +189,9 @@ type Origin struct {
 // typed reports whether the value was given on the command line.
 func (o Origin) typed() bool { return o.Kind == "flag" || o.Kind == "-c" }
 
+// InFile reports whether nothing comes before the person's file for the value.
+func (o Origin) InFile() bool { return o.Kind == "default" || o.Kind == "file" }
+
 // String names the origin for a person: "~/x/config.toml:3:1", "--model".
 func (o Origin) String() string {
 	switch o.Kind {

@@ -42,6 +42,12 @@ mode = "read-only"
 
 A list in a profile replaces the file's list. Errors in a profile are reported also when it is not used.
 
+## On the screen
+
+` + "`/config`" + ` lists the settings that people change, each with its value and where that comes from: the default, a line of your file, a variable, a flag. Enter changes
+one. What can change while codeagent runs changes for this session, and Ctrl+S keeps it in your file; any other goes to your file and holds from the next start on.
+Comments and order of the file stay.
+
 ## Keys
 
 The settings hold no keys. There are three ways to give one:

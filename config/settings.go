@@ -35,6 +35,8 @@ type setting struct {
 	choices []string // of a string, or of the elements of a list
 	most    int64    // of a number; the minimum is 0. A time.Duration is a number of seconds
 	def     string   // the default as TOML; empty: unset
+	// often: people change it, so the list on the screen has it.
+	often bool
 	// narrower: a project's file may set it, to something narrower than the user's value. It
 	// may not set other settings at all.
 	narrower bool
@@ -124,7 +126,7 @@ func (s setting) apply(c *Config, name string, v any) {
 const gigabytes = 1 << 30 // the largest number of MB for a limit in bytes is far above this
 
 var settings = []setting{
-	{key: "model",
+	{key: "model", often: true,
 		doc: "The model to ask; `NAME/MODEL` is the model of the provider NAME. Also the variable `OPENAI_MODEL` and the flag `--model`."},
 	{key: "model_provider",
 		doc: "Which provider to use: a built-in one or a `[providers.NAME]`. Unset: `base_url` and `api_key_env`."},
@@ -134,11 +136,11 @@ var settings = []setting{
 		doc: "The name of the variable that holds the key. The key itself never stands in this file."},
 	{key: "wire", choices: []string{"", Chat, Responses}, def: `""`,
 		doc: "The API of `base_url`: `chat` is Chat Completions, `responses` the Responses API. Empty: Responses at api.openai.com, Chat Completions elsewhere."},
-	{key: "reasoning_effort", choices: []string{"", "none", "minimal", "low", "medium", "high", "xhigh"}, def: `""`,
+	{key: "reasoning_effort", often: true, choices: []string{"", "none", "minimal", "low", "medium", "high", "xhigh"}, def: `""`,
 		doc: "How long the model may think, where it can. Empty: the provider's own default."},
-	{key: "reviewer", def: `"off"`, valid: validReviewer,
+	{key: "reviewer", often: true, def: `"off"`, valid: validReviewer,
 		doc: "A model, written as in `model`, that reads each request before you are asked. It may refuse with a reason, or pass the question on to you; it cannot say yes. If it fails, you are asked. It gets your last message, the command and the reason. `off`: nothing."},
-	{key: "ask_for_approval", choices: []string{"untrusted", "on-request", "on-failure", "granular", "never"}, def: `"on-request"`, narrower: true,
+	{key: "ask_for_approval", often: true, choices: []string{"untrusted", "on-request", "on-failure", "granular", "never"}, def: `"on-request"`, narrower: true,
 		doc: "When to ask: `untrusted` before every edit, every command that is not known to only read, everything typed to one, and each page of a host that no setting names; `on-request` when the model asks for more than the sandbox allows, for a page of such a host, or for a tool of an MCP server that does not claim to only read; `on-failure` also after a refused command; `granular` like `on-request`, but what `granular.refuse` lists is refused; `never` refuses instead of asking."},
 	{key: "trusted_folders",
 		doc: "Folders whose projects may bring hooks, skills and MCP servers (`.mcp.json`) of their own, with all below them. `~/` is your home folder. Other projects' are not read, and codeagent says so."},
@@ -146,7 +148,7 @@ var settings = []setting{
 		doc: "Reads the hooks and skills of Claude Code too: of `~/.claude`, and of `.claude` in a trusted folder."},
 	{key: "granular.refuse", choices: []string{"escalation", "network", "edit", "fetch", "input", "mcp"}, narrower: true,
 		doc: "Kinds of questions that `granular` refuses without asking: `escalation` (a command wants a path, a socket, or to leave the sandbox), `network` (it wants a host), `edit` (a file outside the writable folders), `fetch` (a page of a host), `input` (to a command that may do more than the sandbox allows), `mcp` (a tool of an MCP server that may change something)."},
-	{key: "sandbox.mode", choices: []string{ReadOnly, WorkspaceWrite, FullAccess, Strict}, def: `"workspace-write"`, narrower: true,
+	{key: "sandbox.mode", often: true, choices: []string{ReadOnly, WorkspaceWrite, FullAccess, Strict}, def: `"workspace-write"`, narrower: true,
 		doc: "What commands may touch. `danger-full-access` has to be spelled out, in your own file or by `--sandbox`. Also the flag `--sandbox`."},
 	{key: "sandbox.add_dirs",
 		doc: "More folders that commands may write, beside the workspace. `~/` is your home folder. One that the settings file names may be gone; where codeagent's broker works and it is not below `/tmp`, a command may make it again. `--add-dir` adds to the list."},
@@ -168,7 +170,7 @@ var settings = []setting{
 		doc: "Sockets with a path that commands may connect to: the program that listens there acts outside the sandbox. `codeagent sandbox --allow-socket` adds to the list."},
 	{key: "sandbox.evidence", choices: []string{"full", "network", "off"}, def: `"full"`,
 		doc: "Which refusals are recorded: all, those of the network alone, or none. What is enforced is the same. Less is faster, and you and the model learn less; a call whose refusal is not recorded cannot wait for an answer either."},
-	{key: "sandbox.hold", def: "true",
+	{key: "sandbox.hold", often: true, def: "true",
 		doc: "On the screen, under `on-request` and `on-failure`: if a refused call of a running command seems to matter ([permissions.md](permissions.md)), it waits, you are asked, and after a yes the same command continues. If a command failed because of other refused calls, one question offers everything it lacked. `false`: refused calls fail at once, and only `on-failure` asks afterwards."},
 	{key: "sandbox.tmp", choices: []string{"private", "shared"}, def: `"private"`,
 		doc: "`private`: each session has its own folder for temporary files, named by TMPDIR and, where mounts work, also `/tmp` and `/var/tmp`; of yours there a command reads what its text names. `shared` also opens `/tmp` and `/var/tmp`, which other programs trust."},
@@ -197,7 +199,7 @@ var settings = []setting{
 		doc: "Variables that commands see with these values in any case."},
 	{key: "tools.NAME.enabled", def: "true", narrower: true,
 		doc: "`false` hides the tool NAME (`shell`, `apply_patch`, `read_file`, `view_image`, `list_files`, `search`, `write_stdin`, `background`, `update_plan`, `fetch_url`, `delegate`) from the model and refuses its calls."},
-	{key: "context.compact_at", most: 95, def: "80",
+	{key: "context.compact_at", often: true, most: 95, def: "80",
 		doc: "How full the model's context may become, in percent of its limit, before the model writes a summary that stands for the conversation from then on. 0: only when the provider finds it too long, or `/compact` asks for it. The limit is `models.NAME.context`; where it is not known, 128,000 tokens."},
 	{key: "retry.patience_s", most: 24 * 3600, def: "0",
 		doc: "How many seconds a request waits and is tried again while the provider is busy (429), fails (5xx) or cannot be reached. Where nothing listens on this machine it is tried three times. A longer wait that the provider asks for ends it at once. 0: 120 without a screen, 60 with one, where Esc ends it."},
@@ -245,19 +247,19 @@ var settings = []setting{
 		doc: "Sockets with a path that the server may connect to: the program that listens there acts outside the sandbox."},
 	{key: "mcp.servers.NAME.sandbox.env", valid: validVariables,
 		doc: "Variables of yours that the server gets, by their exact names."},
-	{key: "undo.unkept", choices: []string{"ask", "allow"}, def: `"ask"`,
+	{key: "undo.unkept", often: true, choices: []string{"ask", "allow"}, def: `"ask"`,
 		doc: "When a command is about to delete, replace or empty a file that the session did not make and that `/undo` could not bring back. `ask`: that call waits and you are asked; where nobody can be asked it fails. `allow`: it is made. The same holds for a `git push` that would overwrite or delete what the remote has."},
-	{key: "tui.mouse", def: "true",
+	{key: "tui.mouse", often: true, def: "true",
 		doc: "`false` leaves wheel and drag to the terminal."},
 	{key: "tui.screen_reader", def: "false",
 		doc: "`true` draws no screen: what happens is written in lines, each once, without colours and frames, and you type whole lines. Made for screen readers. A terminal with `TERM=dumb` always gets this."},
-	{key: "tui.vim", def: "false",
+	{key: "tui.vim", often: true, def: "false",
 		doc: "`true` edits the message with the keys of vi: it starts in insert mode, Esc goes to normal mode."},
-	{key: "tui.theme", def: `"auto"`,
+	{key: "tui.theme", often: true, def: `"auto"`,
 		doc: "The colours: `auto` follows the terminal's background and how many colours it has, `light`, `dark`, `ansi` (the terminal's own 16), or the NAME of a theme of yours. `/theme` tries one. NO_COLOR draws none."},
-	{key: "tui.notify", choices: []string{"auto", "bell", "osc9", "osc777", "off"}, def: `"auto"`,
+	{key: "tui.notify", often: true, choices: []string{"auto", "bell", "osc9", "osc777", "off"}, def: `"auto"`,
 		doc: "How you are called when a question waits or a turn has ended while the terminal does not have the focus; where the terminal does not report that, while you have pressed no key for 30 seconds. `bell`, or a desktop notification (`osc9`: iTerm2, WezTerm, Ghostty, kitty, foot; `osc777`: urxvt). `auto`: what the terminal is known to take, else the bell."},
-	{key: "tui.title", def: "true",
+	{key: "tui.title", often: true, def: "true",
 		doc: "The terminal's title names the folder, with `●` while the model works and `?` while a question waits. `false` leaves the title alone."},
 	{key: "tui.progress", choices: []string{"auto", "on", "off"}, def: `"auto"`,
 		doc: "Shows in the taskbar or the tab that the model works (OSC 9;4), and that a question waits. `auto`: only in Windows Terminal, ConEmu, Ghostty and WezTerm, since others may print it."},

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"codeagent/tui/page"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
+	"codeagent/tui/settings"
 	"codeagent/tui/setup"
 	"codeagent/tui/slash"
 	"codeagent/tui/templates"
@@ -40,8 +42,9 @@ type Extras struct {
 	// Effort changes how long the model may think; Thinks is how long it may now, "" if not known.
 	Effort func(ctx context.Context, effort string) error
 	Thinks string
-	// Setting writes a setting to the person's own file, and says where.
-	Setting func(ctx context.Context, key, value string) (words string, err error)
+	// Settings reads those that people change. Setting writes one to the person's own file, and says where.
+	Settings func(ctx context.Context) ([]settings.Setting, error)
+	Setting  func(ctx context.Context, key, value string) (words string, err error)
 	// Init, Review and Plan return prompts. of is "", "base BRANCH" or "commit ID".
 	Init   func() string
 	Review func(ctx context.Context, of string) (string, error)
@@ -95,6 +98,7 @@ func (m *app) commands() slash.Commands {
 		{Name: "ps", Help: "show background commands and their output; end them", Run: shows(func() part.Overlay { return lists.OfJobs(s, o.Background) }), Missing: o.Background == nil},
 		{Name: "sessions", Help: "resume, rename or delete an earlier session", Run: sessions, Missing: o.Sessions == nil},
 		{Name: "theme", Takes: "[name]", Help: "other colours", Run: m.themes},
+		{Name: "config", Help: "the settings that people change: their values, where each comes from", Run: func(string) part.Intent { return m.config(model) }, Missing: e.Settings == nil || e.Setting == nil},
 		{Name: "sandbox", Help: "what commands may touch now", Run: text("Sandbox", e.Sandbox, page.Words), Missing: e.Sandbox == nil},
 		{Name: "diff", Help: "what differs from the last commit", Run: text("Changes since the last commit", e.Diff, diff.Lines), Missing: e.Diff == nil},
 		{Name: "mcp", Help: "the MCP servers: state, tools, what their sandboxes open; restart one", Run: shows(func() part.Overlay { return lists.OfServers(s, e.Servers) }), Missing: e.Servers == nil},
@@ -114,6 +118,26 @@ func (m *app) commands() slash.Commands {
 		{Name: "feedback", Help: "write a file with version, doctor and settings, without secrets and content", Run: e.feedback, Missing: e.Feedback == nil},
 		{Name: "quit", Help: "leave codeagent; so does /exit", Run: func(string) part.Intent { return part.Quit{} }},
 	}
+}
+
+// config is /config. What can be changed during the session is changed there.
+func (m *app) config(model lists.Model) part.Intent {
+	l := settings.List{Setting: m.setting(), Read: m.offers.Extras.Settings, Write: m.offers.Extras.Setting, Live: map[string]settings.Live{
+		"tui.mouse": {Now: func() string { return strconv.FormatBool(m.offers.Mouse) }, Use: func(value string) part.Intent { m.offers.Mouse = value == "true"; return nil }},
+	}}
+	if m.modes.Gate != nil {
+		l.Live["ask_for_approval"] = settings.Live{Now: m.modes.Approvals, Use: m.modes.Change}
+	}
+	if model.Models != nil {
+		l.Live["model"] = settings.Live{Show: func() part.Intent { return model.Show("") }}
+	}
+	if model.Think != nil {
+		l.Live["reasoning_effort"] = settings.Live{Now: func() string { return *model.Thinks }, Show: func() part.Intent { return model.ShowEfforts("") }}
+	}
+	if look := m.offers.Look; !look.none {
+		l.Live["tui.theme"] = settings.Live{Now: func() string { return cmp.Or(m.offers.Look.Theme, Auto) }, Show: func() part.Intent { return m.themes("") }}
+	}
+	return l.Show()
 }
 
 // setUp sets up another provider during a session.

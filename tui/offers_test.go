@@ -19,6 +19,7 @@ import (
 	"codeagent/tui/lists"
 	"codeagent/tui/message"
 	"codeagent/tui/picker"
+	"codeagent/tui/settings"
 	"codeagent/tui/tuitest"
 	"codeagent/tui/undoing"
 )
@@ -149,6 +150,7 @@ func everythingOffered(t *testing.T) *app {
 	r.app.offers.Extras = Extras{
 		Diff: page, Sandbox: page, Doctor: page, Skills: page, Feedback: page, Export: func(context.Context, string) (string, error) { return "", nil }, Keep: func(context.Context, string) (string, error) { return "", nil }, Fresh: deed, Fork: deed,
 		Init: func() string { return "" }, Plan: func(string) string { return "" }, Review: func(context.Context, string) (string, error) { return "", nil }, Servers: &fakeServers{}, Effort: func(context.Context, string) error { return nil },
+		Settings: func(context.Context) ([]settings.Setting, error) { return nil, nil }, Setting: func(context.Context, string, string) (string, error) { return "", nil },
 	}
 	return r.app
 }

@@ -162,3 +162,58 @@ func TestSetupOnTheScreen(t *testing.T) {
 		t.Errorf("exec with a file that others read: %+v", r)
 	}
 }
+
+// TestConfigOnTheScreen: /config says where each value comes from, changes one for the session and one in the
+// file, whose comments stay, and the next start has it.
+func TestConfigOnTheScreen(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, "self", -1)
+	file := u.home + "/.config/codeagent/config.toml"
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("# mine\n[tui]\nmouse = true # why\nnotify = 'bell'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	srv := serve(t, scripted.Reply{Text: "hello"})
+	start := func(args ...string) *golden.Terminal {
+		cmd := u.codeagent(args...)
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL, "OPENAI_MODEL=from-environment")
+		term := golden.Start(t, cmd, 100, 30)
+		term.WaitFor("Ask codeagent")
+		term.Write("/config\r")
+		term.WaitFor("Settings")
+		term.WaitFor("› model")
+		return term
+	}
+	term := start("-c", "undo.unkept=allow")
+	for _, words := range []string{"$OPENAI_MODEL", "$OPENAI_MODEL sets it for this run", "config.toml:3", "config.toml:4", "-c"} {
+		term.WaitFor(words)
+	}
+	term.Write("tui.mouse\r")
+	term.WaitFor("this session")
+	term.Write("\x13") // Ctrl+S
+	term.WaitFor("kept in the settings")
+	term.WaitGone("this session")
+	term.Write("\x15compact\r")
+	term.WaitFor("from the next start on")
+	term.Write("\x1570\r")
+	term.WaitFor("config.toml:7")
+	term.Write("\x1b")
+	term.WaitFor("context.compact_at = 70")
+	term.WaitFor("it holds from the next start on")
+	term.Write("/quit\r")
+	_ = term.WaitExit()
+	want := "# mine\n[tui]\nmouse = false # why\nnotify = 'bell'\n\n[context]\ncompact_at = 70\n"
+	if data, err := os.ReadFile(file); string(data) != want {
+		t.Errorf("the file: %v\n%s", err, data)
+	}
+	term = start()
+	term.Write("tui.mouse")
+	term.WaitFor("false")
+	term.WaitFor("config.toml:3")
+	term.Write("\x1b")
+	term.WaitGone("Settings")
+	term.Write("/quit\r")
+	_ = term.WaitExit()
+}

@@ -262,7 +262,7 @@ type expression struct {
 	// end is where its key ends, and lastElement where the last element of a list does; 0 if
 	// absent. Both are offsets.
 	end, lastElement int
-	text             [2]int // where its value, a string, begins and ends
+	text             [2]int // where its value, a string, a number or a bool, begins and ends
 }
 
 // in reports whether e belongs to the server name alone.
@@ -293,10 +293,18 @@ func expressions(text []byte) (out []expression) {
 		}
 		if e.header {
 			table = e.key
-		} else if v := n.Value(); v.Kind == unstable.String {
-			e.text[0] = skipped + int(v.Raw.Offset)
-			e.text[1] = e.text[0] + int(v.Raw.Length)
-		} else if v.Kind == unstable.Array {
+			out = append(out, e)
+			continue
+		}
+		switch v := n.Value(); v.Kind {
+		case unstable.String, unstable.Integer, unstable.Bool:
+			at := v.Raw
+			if v.Kind == unstable.Bool { // which has no Raw
+				at = p.Range(v.Data)
+			}
+			e.text[0] = skipped + int(at.Offset)
+			e.text[1] = e.text[0] + int(at.Length)
+		case unstable.Array:
 			for it := v.Children(); it.Next(); {
 				e.lastElement = skipped + int(it.Node().Raw.Offset+it.Node().Raw.Length)
 			}

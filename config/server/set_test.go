@@ -23,7 +23,8 @@ func TestSetText(t *testing.T) {
 		{"tui.theme", "tui.mouse = true\n", ""},
 		{"tui.theme", "tui.theme = 'old'\n", "tui.theme = 'v'\n"},
 		{"model", "model = [\n", ""},
-		{"model", "model = 3\n", ""},
+		{"model", "model = [3]\n", ""},
+		{"model", "model = 3 # why\n", "model = 'v' # why\n"},
 	} {
 		got, err := WithValue([]byte(tt.text), tt.setting, "v")
 		if string(got) != tt.want || (err == nil) != (tt.want != "") {
@@ -32,5 +33,21 @@ func TestSetText(t *testing.T) {
 	}
 	if got, err := WithValue(nil, "model", "a\"'\n# b"); err != nil || strings.Count(string(got), "\n") != 1 {
 		t.Errorf("a hostile value: %q %v", got, err)
+	}
+	for _, tt := range []struct {
+		setting, text string
+		value         any
+		want          string
+	}{
+		{"tui.mouse", "[tui]\n# no\nmouse = false # why\nvim = true\n", true, "[tui]\n# no\nmouse = true # why\nvim = true\n"},
+		{"tui.mouse", "\xEF\xBB\xBFtui.mouse=true", false, "\xEF\xBB\xBFtui.mouse=false"},
+		{"tui.mouse", "", false, "[tui]\nmouse = false\n"},
+		{"context.compact_at", "[context]\ncompact_at = 0x50 # hex\n", int64(70), "[context]\ncompact_at = 70 # hex\n"},
+		{"context.compact_at", "context = {compact_at = 80}\n", int64(70), ""},
+	} {
+		got, err := WithValue([]byte(tt.text), tt.setting, tt.value)
+		if string(got) != tt.want || (err == nil) != (tt.want != "") {
+			t.Errorf("%q: %v\n%q\nwant\n%q", tt.text, err, got, tt.want)
+		}
 	}
 }

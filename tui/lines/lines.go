@@ -37,6 +37,9 @@ type Scene struct {
 	Running, Ready bool
 }
 
+// listed is an overlay with a list to choose from.
+type listed interface{ Listed() *picker.Picker }
+
 // Tallest is the height of a page that is written as a whole.
 const Tallest = 4000
 
@@ -90,9 +93,9 @@ func (f *Face) Take(text string) part.Intent {
 		return f.answer(text)
 	}
 	switch p := over.(type) {
-	case *picker.Picker:
+	case listed:
 		if n, err := strconv.Atoi(text); err == nil {
-			return part.All{part.Show{}, p.Pick(n)}
+			return part.All{part.Show{}, p.Listed().Pick(n)}
 		}
 	case *page.Page:
 		if text == "" {
@@ -256,8 +259,9 @@ func (f *Face) writeQuestion(s Scene) (opens part.Intent) {
 
 // writePanel writes an overlay that was read, and reports whether it is done: it takes no line.
 func (f *Face) writePanel(s Scene) (done bool) {
-	switch p := s.Panel.(type) {
-	case *picker.Picker:
+	switch over := s.Panel.(type) {
+	case listed:
+		p := over.Listed()
 		rows, ready := p.Rows()
 		if !ready {
 			return false
@@ -277,10 +281,11 @@ func (f *Face) writePanel(s Scene) (done bool) {
 			f.print(strings.Join(strings.Fields(strings.Join(words, " ")), " "))
 		}
 		if len(rows) > 0 {
-			f.page = p
+			f.page = s.Panel
 			f.print("A number " + p.Enter + "; an empty line closes the list.")
 		}
 	case *page.Page:
+		p := over
 		if !p.Ready() {
 			return false
 		}

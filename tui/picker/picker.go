@@ -153,6 +153,9 @@ func (p *Picker) Fill(rows []Row) {
 	}
 }
 
+// Listed is the list of an overlay that is more than that.
+func (p *Picker) Listed() *Picker { return p }
+
 // Rows are those that match the filter; ready is false while they are being loaded.
 func (p *Picker) Rows() (rows []Row, ready bool) {
 	for _, i := range p.shown {

@@ -14,10 +14,12 @@ import (
 	"codeagent/cmd/codeagent/doctor"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/workspace"
-	"codeagent/config/server"
+	"codeagent/config"
 	"codeagent/hostfile"
 	"codeagent/prompts"
 	"codeagent/tui"
+	"codeagent/tui/paint"
+	"codeagent/tui/settings"
 )
 
 // offerExtras gives the screen its commands of one step. f is what codeagent was started with.
@@ -35,7 +37,10 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *sessionList, o *t
 		}
 		return c.Text, err
 	}
-	o.Extras.Setting = func(ctx context.Context, key, value string) (string, error) { return keepSetting(ctx, ws, key, value) }
+	o.Extras.Settings = func(ctx context.Context) ([]settings.Setting, error) { return commonSettings(ctx, ws, f) }
+	o.Extras.Setting = func(ctx context.Context, key, value string) (string, error) {
+		return keepSetting(ctx, ws, f, key, value)
+	}
 	if ses.Tour != nil {
 		return
 	}
@@ -72,27 +77,49 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *sessionList, o *t
 	o.Extras.Export = func(_ context.Context, file string) (string, error) { return commands.Export(ses, file) }
 }
 
-// keepSetting writes a setting to the user's own file, and says where, and what comes before it at the next start.
-func keepSetting(ctx context.Context, ws *workspace.Workspace, key, value string) (string, error) {
-	err := workspace.ChangeSettings(ctx, ws.Paths, func(text []byte) (out []byte, err error) {
-		rest := value
-		// Beside model_provider in one file, a prefix of the model chooses no provider.
-		if provider, name, prefixed := strings.Cut(value, "/"); key == "model" && prefixed && ws.Config.ModelProvider != "" {
-			if text, err = server.WithValue(text, "model_provider", provider); err != nil {
-				return nil, err
-			}
-			rest = name
+// commonSettings are the settings that people change, as they are in the file now.
+func commonSettings(ctx context.Context, ws *workspace.Workspace, f cli.Flags) (out []settings.Setting, err error) {
+	now, err := workspace.Settings(ctx, ws.Stdio, f)
+	if err != nil {
+		return nil, inWords(err)
+	}
+	for _, s := range now.Common() {
+		source := s.Origin.String()
+		if s.Origin.Kind == "file" || s.Origin.Kind == "profile" {
+			source = fmt.Sprintf("%s:%d", filepath.Base(s.Origin.Name), s.Origin.Line)
 		}
-		return server.WithValue(text, key, rest)
-	})
+		out = append(out, settings.Setting{
+			Key: s.Key, Value: s.Value, Source: source, About: strings.ReplaceAll(s.Doc, "`", ""), Choices: s.Choices, Fixed: !s.Origin.InFile(),
+		})
+	}
+	return out, nil
+}
+
+// keepSetting writes a setting to the user's own file, and says where, and what comes before it at the next start.
+func keepSetting(ctx context.Context, ws *workspace.Workspace, f cli.Flags, key, value string) (string, error) {
+	typed, err := config.Parse(key, value)
+	var now config.Config // another setting may have been kept since the start
+	if err == nil {
+		now, err = workspace.Settings(ctx, ws.Stdio, f)
+	}
+	if err == nil {
+		err = keepSettings(ctx, ws.Paths, written(now, key, typed))
+	}
 	if err != nil {
 		return "", fmt.Errorf("cannot keep %s: %w", key, cli.InWords(err))
 	}
-	words := fmt.Sprintf("kept in %s: %s = %q", ws.Paths.File, key, value)
-	if from := ws.Config.Origin(key); from.Kind != "default" && from.Kind != "file" {
-		words += "\nat the next start " + from.String() + " comes before it, if it is set then"
+	return fmt.Sprintf("kept in %s: %s = %#v", paint.Tilde(ws.Paths.File, ws.Stdio.Env("HOME")), key, typed) + before(now, key), nil
+}
+
+// written is a setting as the file holds it. Beside model_provider in one file, a prefix of the model chooses no
+// provider.
+func written(c config.Config, key string, value any) []entry {
+	if name, ok := value.(string); ok && key == "model" && c.ModelProvider != "" {
+		if provider, rest, prefixed := strings.Cut(name, "/"); prefixed {
+			return []entry{{"model_provider", provider}, {key, rest}}
+		}
 	}
-	return words, nil
+	return []entry{{key, value}}
 }
 
 // feedback writes a file for a report about codeagent: no word of the conversation, no name of a

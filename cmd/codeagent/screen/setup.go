@@ -12,6 +12,7 @@ import (
 	"codeagent/config"
 	"codeagent/config/server"
 	"codeagent/internal/visible"
+	"codeagent/tui/paint"
 	"codeagent/tui/picker"
 	"codeagent/tui/setup"
 )
@@ -55,12 +56,7 @@ func (m modelSetup) Place() string {
 	return fmt.Sprintf("It is kept in %s, mode 600: only your user can read that file, and commands in the sandbox cannot.", m.tilde(m.paths.KeysFile()))
 }
 
-func (m modelSetup) tilde(path string) string {
-	if home := m.s.Env("HOME"); home != "" && strings.HasPrefix(path, home+"/") {
-		return "~" + strings.TrimPrefix(path, home)
-	}
-	return path
-}
+func (m modelSetup) tilde(path string) string { return paint.Tilde(path, m.s.Env("HOME")) }
 
 func (m modelSetup) Providers(ctx context.Context) (out []setup.Provider, err error) {
 	ps, _, err := m.now(ctx)
@@ -155,9 +151,9 @@ func (m modelSetup) Keep(ctx context.Context, c setup.Choice) (string, error) {
 			return "", fmt.Errorf("cannot keep the key: %w", err)
 		}
 	}
-	set := [][2]string{{"model_provider", c.Provider}, {"model", c.Model}}
+	set := []entry{{"model_provider", c.Provider}, {"model", c.Model}}
 	if c.Address != "" {
-		set = append(set, [2]string{"providers." + c.Provider + ".base_url", c.Address})
+		set = append(set, entry{"providers." + c.Provider + ".base_url", c.Address})
 	}
 	if err := keepSettings(ctx, ws.Paths, set); err != nil {
 		return "", fmt.Errorf("cannot keep the model: %w", inWords(err))
@@ -174,17 +170,23 @@ func (m modelSetup) Keep(ctx context.Context, c setup.Choice) (string, error) {
 
 // before says what comes before a setting of the file at the next start.
 func before(c config.Config, key string) string {
-	if from := c.Origin(key); from.Kind != "default" && from.Kind != "file" {
+	if from := c.Origin(key); !from.InFile() {
 		return "\nat the next start " + from.String() + " comes before it, if it is set then"
 	}
 	return ""
 }
 
+// entry is a setting and its value.
+type entry struct {
+	key   string
+	value any
+}
+
 // keepSettings writes settings to the person's own file, all or none.
-func keepSettings(ctx context.Context, paths config.Paths, set [][2]string) error {
+func keepSettings(ctx context.Context, paths config.Paths, set []entry) error {
 	return workspace.ChangeSettings(ctx, paths, func(text []byte) (out []byte, err error) {
 		for _, one := range set {
-			if text, err = server.WithValue(text, one[0], one[1]); err != nil {
+			if text, err = server.WithValue(text, one.key, one.value); err != nil {
 				return nil, err
 			}
 		}
