@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -118,6 +119,9 @@ type Command struct {
 	// at a time. A grant that does not cover Denial.Target is a refusal. A backend without a broker
 	// never calls Learn.
 	Learn func(Denial) (Grant, bool)
+	// Listens, if set, receives each TCP port on which the command begins to listen in a network that
+	// belongs to the session. It must not wait. A backend without such a network never calls it.
+	Listens func(Listener)
 	// Versions, if set, returns what name, a path in the work tree at top, was in the commits that the
 	// person's own repository had when the session began. Content that a file had there may be put there
 	// again, though its name is protected (Policy.JudgeTracked). It may take seconds.
@@ -134,6 +138,16 @@ type Command struct {
 	// Terminal means that the three files are one terminal. It becomes the controlling terminal of
 	// the command's own session. It excludes Foreground.
 	Terminal bool
+}
+
+// Listener is a TCP port on which a command listens in the session's own network. Executable is the
+// file of the program that listens, Program its name where no file is known.
+type Listener struct {
+	Port                uint16
+	Executable, Program string
+	// Publish serves the port at host, an address of the host's IPv4 loopback, with the same port if that
+	// is free. It ends with stop, and with the command. Only programs of this user and of root are served.
+	Publish func(host netip.Addr) (at netip.AddrPort, stop func(), err error)
 }
 
 // Blob is git's name of a content, and whether the file was executable.

@@ -72,7 +72,7 @@ func answerAll(t *testing.T, b *Broker, numbers map[string]int, tid int, blind b
 	values := []uint64{0, 1, 0o600, 0o4755, unix.O_WRONLY | unix.O_CREAT, unix.O_TMPFILE | unix.O_RDWR, ^uint64(99), 999, ^uint64(0), uint64(os.Getpid()), 16, 24, unix.TIOCSWINSZ,
 		uint64(uintptr(unsafe.Pointer(&path[0])))}
 	allowed := map[notify.Rule][]string{
-		notify.ByCaller:  {"umask", "exit_group", "getsockname", "getpeername"},
+		notify.ByCaller:  {"umask", "exit_group", "getsockname", "getpeername", "listen"},
 		notify.ByNetwork: {"sendto", "sendmsg", "sendmmsg"},
 		notify.ByDomain:  {"ptrace", "process_vm_readv", "process_vm_writev"},
 	}

@@ -58,6 +58,20 @@ func (h *holding) lookUp(n *notify.Notification, client *netns.Client, q *netns.
 	}
 }
 
+// listens passes a port on with the program that listens there. nil stays nil.
+func listens(to func(sandbox.Listener), log interface {
+	Described(n *notify.Notification, d sandbox.Denial) sandbox.Denial
+}) func(n *notify.Notification, l sandbox.Listener) {
+	if to == nil {
+		return nil
+	}
+	return func(n *notify.Notification, l sandbox.Listener) {
+		by := log.Described(n, sandbox.Denial{})
+		l.Executable, l.Program = by.Executable, by.Program
+		to(l)
+	}
+}
+
 // socketFiles makes the files of sockets.
 type socketFiles struct {
 	walk     socketWalk

@@ -96,6 +96,7 @@ func (b *Broker) handlersFor(o Options) handlers {
 		processes: processes.New(b.rules, o.Keeper, func() uint64 { return rights.dropped }, walk, log),
 		sockets: sockets.New(sockets.Options{
 			Policy: b.held.law.Policy(), Walk: walk, Record: log.Record, Refuse: b.held.refuseConnect, Unread: deny.unread, MakeFile: bound.make,
+			Listens: listens(o.Command.Listens, log),
 			LookUp: func(n *notify.Notification, client *netns.Client, q *netns.Question) bool {
 				return b.posts.add(maxLookUps, func() { b.held.lookUp(n, client, q) })
 			},
@@ -143,6 +144,11 @@ func (h *handlers) handle(n *notify.Notification) notify.Reply {
 		return h.files.shorten(n)
 	case unix.SYS_CONNECT, unix.SYS_BIND:
 		return h.sockets.Answer(n)
+	case unix.SYS_LISTEN:
+		if a, answered := h.sockets.Listen(n); answered {
+			return a
+		}
+		return h.rules.Proceed(notify.ByCaller)
 	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:
 		if errno, answered := h.sockets.Name(n); answered {
 			return notify.Failed(errno)

@@ -20,6 +20,8 @@ const (
 	// DoorRelay and DoorLost accept the streams to allowed hosts.
 	DoorRelay DoorKind = 'r'
 	DoorLost  DoorKind = 'l'
+	// DoorSpare is a TCP socket without an address, from which codeagent gets further sockets.
+	DoorSpare DoorKind = 's'
 )
 
 // DoorSocket is one socket of the namespace that codeagent holds.

@@ -27,7 +27,7 @@ type Options struct {
 	AllowUnix bool
 	// Ask sends changes of files, of names and of metadata, to the broker.
 	Ask bool
-	// AskSends shows the broker the receiver of each datagram in the session's own network.
+	// AskSends shows the broker the receiver of each datagram in the session's own network, and who listens there.
 	AskSends bool
 	// AskLocks sends flock and ftruncate to the broker; it requires a broker that can copy descriptors.
 	AskLocks bool

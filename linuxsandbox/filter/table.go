@@ -394,6 +394,8 @@ var table = []rule{
 		why: "the address lies in memory: only the broker can say which socket it means, and reach it before it changes"},
 	{calls: []string{"getsockname", "getpeername"}, only: unixAllowed, do: ask,
 		why: "what the broker bound has another address in the kernel than the one the command gave"},
+	{calls: []string{"listen"}, only: sendsAsked, do: ask,
+		why: "a port that a job serves can be published: only the broker can say which socket listens, and for whom"},
 	{calls: []string{"sendto"}, only: sendsAsked, when: []test{{arg: 4, in: []uint32{0}, not: true, wide: true}}, do: ask,
 		why: "a datagram names its receiver: from a network without a way out none gets there, and it must be known who was meant"},
 	{calls: []string{"sendmsg", "sendmmsg"}, only: sendsAsked, do: ask,

@@ -114,6 +114,10 @@ func openDoor(resolvers []string) ([]control.DoorSocket, error) {
 		}
 	}
 	for _, addr := range relayAddresses {
+		domain, _ := kernelAddress(netip.AddrPortFrom(addr, 0))
+		if fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err == nil {
+			door = append(door, control.DoorSocket{Kind: control.DoorSpare, FD: fd})
+		}
 		if fd, err := openAt(unix.SOCK_STREAM, netip.AddrPortFrom(addr, 1)); err == nil {
 			door = append(door, control.DoorSocket{Kind: control.DoorRelay, FD: fd})
 		}

@@ -19,6 +19,11 @@ type Client struct {
 	lookups *lookups
 	// revoked is the latest revocation; guarded by the relay's mu.
 	revoked revocation
+	// listening are the sockets on which the command listens, and published its ports that the host
+	// reaches; guarded by the relay's mu. left: the command is over.
+	listening []listening
+	published map[*publication]bool
+	left      bool
 }
 
 // revocation is what a command may reach after the latest revocation. count is the number of
@@ -46,6 +51,7 @@ func (c *Client) Leave() {
 		return
 	}
 	c.names.forget(c)
+	c.unpublish()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	for _, s := range c.relay.streamsOf(c) {

@@ -39,14 +39,38 @@ const (
 // takes reports whether a socket of the protocol, IPPROTO_TCP or IPPROTO_UDP, receives what is sent
 // to the loopback address at. ok is false if the kernel gives no answer.
 func (d *inetDiag) takes(protocol int, at netip.AddrPort) (taken, ok bool) {
+	from := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	if at.Addr().Is6() {
+		from = netip.IPv6Loopback()
+	}
+	s, ok := d.find(protocol, at, netip.AddrPortFrom(from, 0))
+	return s.found, ok
+}
+
+// diagSocket is what the kernel reports about a socket. cookie identifies it, and uid is its owner.
+type diagSocket struct {
+	found  bool
+	cookie uint64
+	uid    uint32
+}
+
+// Offsets in the kernel's answer, an nlmsghdr and a struct inet_diag_msg.
+const (
+	diagCookie = unix.SizeofNlMsghdr + 44
+	diagUID    = unix.SizeofNlMsghdr + 64
+)
+
+// find asks for the socket of a protocol at its own address that receives what peer sends. ok is false
+// if the kernel gives no answer.
+func (d *inetDiag) find(protocol int, at, peer netip.AddrPort) (s diagSocket, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.fd < 0 {
-		return false, false
+		return s, false
 	}
 	d.seq++
-	if _, err := unix.Write(d.fd, diagQuestion(protocol, at, d.seq)); err != nil {
-		return false, false
+	if _, err := unix.Write(d.fd, diagQuestion(protocol, at, peer, d.seq)); err != nil {
+		return s, false
 	}
 	answer := make([]byte, 4096)
 	for {
@@ -55,32 +79,31 @@ func (d *inetDiag) takes(protocol int, at netip.AddrPort) (taken, ok bool) {
 			continue
 		}
 		if err != nil || n < unix.SizeofNlMsghdr+4 {
-			return false, false
+			return s, false
 		}
 		if binary.NativeEndian.Uint32(answer[8:]) != d.seq {
 			continue // the answer to an earlier question
 		}
 		if binary.NativeEndian.Uint16(answer[4:]) != unix.NLMSG_ERROR {
-			return true, true
+			if n < diagUID+4 {
+				return s, false
+			}
+			return diagSocket{true, binary.NativeEndian.Uint64(answer[diagCookie:]), binary.NativeEndian.Uint32(answer[diagUID:])}, true
 		}
 		errno := unix.Errno(-int32(binary.NativeEndian.Uint32(answer[unix.SizeofNlMsghdr:])))
-		return false, errno == unix.ENOENT && n >= unix.SizeofNlMsghdr+4
+		return s, errno == unix.ENOENT && n >= unix.SizeofNlMsghdr+4
 	}
 }
 
-// diagQuestion asks for the one socket that would receive a packet from the loopback to at.
-func diagQuestion(protocol int, at netip.AddrPort, seq uint32) []byte {
+// diagQuestion asks for the one socket that would receive a packet from the loopback address peer to at.
+func diagQuestion(protocol int, at, peer netip.AddrPort, seq uint32) []byte {
 	q := make([]byte, diagRequestSize)
 	binary.NativeEndian.PutUint32(q, diagRequestSize)
 	binary.NativeEndian.PutUint16(q[4:], unix.SOCK_DIAG_BY_FAMILY)
 	binary.NativeEndian.PutUint16(q[6:], unix.NLM_F_REQUEST)
 	binary.NativeEndian.PutUint32(q[8:], seq)
 	body := q[unix.SizeofNlMsghdr:]
-	from := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	body[0] = unix.AF_INET
-	if at.Addr().Is6() {
-		body[0], from = unix.AF_INET6, netip.IPv6Loopback()
-	}
+	body[0] = byte(domainOf(at.Addr()))
 	body[1] = byte(protocol)
 	binary.NativeEndian.PutUint32(body[4:], ^uint32(0)) // any state
 	id := body[8:]
@@ -91,9 +114,9 @@ func diagQuestion(protocol int, at netip.AddrPort, seq uint32) []byte {
 		own, other, ownAddr, otherAddr = other, own, otherAddr, ownAddr
 	}
 	binary.BigEndian.PutUint16(own, at.Port())
-	binary.BigEndian.PutUint16(other, 0)
+	binary.BigEndian.PutUint16(other, peer.Port())
 	copy(ownAddr, at.Addr().AsSlice())
-	copy(otherAddr, from.AsSlice())
+	copy(otherAddr, peer.Addr().AsSlice())
 	binary.NativeEndian.PutUint32(id[36:], loopbackIndex)
 	binary.NativeEndian.PutUint64(id[40:], ^uint64(0)) // any cookie
 	return q

@@ -54,6 +54,8 @@ func (n *Namespaces) Serve(o Outside) *Network {
 			s.inside.fd = d.FD
 		case control.DoorRelay, control.DoorLost:
 			s.relay.serve(d.FD, d.Kind == control.DoorLost)
+		case control.DoorSpare:
+			s.relay.spare = append(s.relay.spare, d.FD)
 		case control.DoorDatagrams, control.DoorStreams:
 			if at, ok := LocalAddress(d.FD); ok {
 				s.servers[at.Addr()] = true

@@ -28,6 +28,10 @@ import (
 // relay carries the connections of one session.
 type relay struct {
 	doors []relayDoor
+	// spare are unconnected sockets of the session's network, one for each address family; making is
+	// held while one is in use.
+	spare  []int
+	making sync.Mutex
 
 	mu sync.Mutex
 	// expected holds the streams whose sockets were connected to a door but not yet accepted, by
@@ -60,6 +64,8 @@ type stream struct {
 	host int
 	// files are both ends, once both exist.
 	files [2]*os.File
+	// made receives the accepted socket, if that is all that is wanted (relay.socket).
+	made chan int
 	// sent is closed, by handed, when all that the command wrote was passed on.
 	sent   chan struct{}
 	handed func()
@@ -109,6 +115,12 @@ func (r *relay) close() {
 	for _, c := range all {
 		r.drop(c)
 	}
+	r.making.Lock()
+	defer r.making.Unlock()
+	for _, fd := range r.spare {
+		unix.Close(fd)
+	}
+	r.spare = nil
 }
 
 // join implements Client.Join.
@@ -160,6 +172,10 @@ func (r *relay) admit(conn syscall.RawConn) {
 		c := r.expected[from]
 		delete(r.expected, from)
 		r.mu.Unlock()
+		if c != nil && c.made != nil {
+			c.made <- fd
+			continue
+		}
 		if c != nil && r.carry(c, fd) {
 			continue
 		}

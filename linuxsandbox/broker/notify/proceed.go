@@ -32,7 +32,7 @@ const (
 	// ByNetwork confines messages, whatever their destination.
 	ByNetwork
 	// ByCaller is for calls that change only the calling process, or that only report
-	// to it: on its own sockets, or whether it might write a file.
+	// to it: on its own sockets, which stay in its network, or whether it might write a file.
 	ByCaller
 	// ByProcesses confines calls that name a process by a number in a register.
 	ByProcesses

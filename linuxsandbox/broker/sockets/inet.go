@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
@@ -58,6 +59,35 @@ func (s *Sockets) inetCall(k *socketCall, is netns.Socket) notify.Reply {
 		return notify.Failed(errno)
 	}
 	return s.connect(k, k.addr)
+}
+
+// Listen makes a listen on a stream socket of the shared network itself, so that it is known which
+// socket listens there. answered is false for all others, which may proceed: they stay inside.
+func (s *Sockets) Listen(n *notify.Notification) (a notify.Reply, answered bool) {
+	if s.Listens == nil || s.client == nil || !n.Waits() {
+		return a, false
+	}
+	fd, err := TakeFD(n.Thread(), int32(n.Args[0]))
+	if err != nil {
+		return a, false
+	}
+	defer unix.Close(fd)
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil || domain != unix.AF_INET && domain != unix.AF_INET6 || inNetwork(fd, s.HostNet) {
+		return a, false
+	}
+	if is, ok := netns.SocketOf(fd, domain); !ok || is.Protocol != unix.IPPROTO_TCP {
+		return a, false
+	}
+	if err := unix.Listen(fd, int(int32(n.Args[1]))); err != nil {
+		return notify.Failed(kernel.ErrnoOf(err)), true
+	}
+	if port := s.client.Listens(fd); port != 0 {
+		s.Listens(n, sandbox.Listener{Port: port, Publish: func(host netip.Addr) (netip.AddrPort, func(), error) {
+			return s.client.Publish(port, host)
+		}})
+	}
+	return a, true
 }
 
 // expectQuestions registers the socket, so that its name service questions count as the

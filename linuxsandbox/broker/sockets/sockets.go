@@ -48,6 +48,9 @@ type Options struct {
 	// MakeFile calls bind to make the file of a socket, if the policy allows it at path. mask
 	// is the umask of the caller, own that of codeagent.
 	MakeFile func(n *notify.Notification, path string, bind func(at pathwalk.Spot, mask, own uint32) unix.Errno) notify.Reply
+	// Listens receives each port of the shared network on which the command begins to listen. It must not
+	// wait, and may be nil.
+	Listens func(n *notify.Notification, l sandbox.Listener)
 	// LookUp passes a name service question on. It returns false if nobody will answer.
 	LookUp func(n *notify.Notification, client *netns.Client, q *netns.Question) bool
 
