@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/netip"
 	"reflect"
 	"slices"
 	"sync"
@@ -110,6 +111,8 @@ type Config struct {
 	Hooks *hooks.Set
 	// Helper sets up helper n of a call of delegate, of that kind. Nil: there are no helpers.
 	Helper func(ctx context.Context, n int, kind string) (Helper, error)
+	// PublishAt is the host's address at which ports of jobs are served; the zero value: none is.
+	PublishAt netip.Addr
 	// Attended: somebody can answer a question.
 	Attended bool
 	// Hold reports whether refused system calls of a command that starts now may be held for
@@ -163,6 +166,7 @@ type Agent struct {
 	refused []event.Refusal // of this turn
 	unmet   []need          // of this turn, see unmet.go
 	unsaved bool            // the log failed, and that was reported
+	notes   []string        // for the next request, see publish.go
 	doubted bool            // the provider may read only a part, and that was found
 	doubt   string          // how that is said, after the turn
 }

@@ -184,6 +184,7 @@ func whyNot(ctx context.Context, err error) error {
 // need not ask.
 func (t *turn) news() {
 	a := t.agent
+	a.noted()
 	if a.cfg.News == nil {
 		return
 	}

@@ -208,6 +208,7 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 	if cfg.Helper != nil {
 		stage.Delegate = c.delegate
 	}
+	stage.Listens = c.publish
 	stage.Ended = func(res tools.Result) { // of a background command
 		c.learn(held, res, false)
 		c.note(res)

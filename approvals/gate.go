@@ -99,6 +99,7 @@ type Gate struct {
 	*limiter
 	*asker
 	*starter
+	*shutPorts
 	open *questions
 	// helper is the helper that this view of the gate judges; nil: the model itself.
 	helper *Helper
@@ -127,6 +128,8 @@ type openQuestion struct {
 	// something changed before the action started.
 	asks  []string
 	again int
+	// port is the port that is to be published, or 0.
+	port uint16
 	// given is what the action was granted in its earlier runs. It keeps that.
 	given []sandbox.Grant
 	// answers returns the policy of the action if it would run in a state without being asked about.
@@ -148,7 +151,7 @@ func NewGate(o Options) *Gate {
 	}
 	g := &Gate{
 		opts: &o, modes: &modes{now: decide.Consent{Mode: o.Mode, Refuse: decide.TopicsOf(o.Refuse)}}, limiter: &limiter{unconfined: o.Base.Unconfined},
-		asker: &asker{reasons: o.Reasons}, starter: &starter{}, open: &questions{},
+		asker: &asker{reasons: o.Reasons}, starter: &starter{}, shutPorts: &shutPorts{}, open: &questions{},
 	}
 	g.ledger = &Ledger{opts: g.opts, limits: g.limiter, at: newPlaces(o.Files, o.Home, o.Workspace)}
 	g.ledger.rules.Store(g.ledger.at.rulesHere(o.Rules))

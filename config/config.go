@@ -91,6 +91,8 @@ type Sandbox struct {
 	AllowSockets []string `toml:"allow_sockets"`
 	// AllowFetch are "name:port", as written; see FetchHosts.
 	AllowFetch []string `toml:"allow_fetch"`
+	// Publish are ports, as written; see Ports.
+	Publish []string `toml:"publish"`
 	// Evidence is "full", "network" or "off".
 	Evidence string `toml:"evidence"`
 	// Hold allows refused calls of a running command to be held for an answer.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"codeagent/config/server"
 )
@@ -36,6 +37,25 @@ func validSeconds(v any) error {
 		return fmt.Errorf("invalid value 0; use a whole number from 1 to %d", server.MostSeconds)
 	}
 	return nil
+}
+
+func validPorts(v any) error {
+	for i, text := range v.([]string) {
+		if n, err := strconv.ParseUint(text, 10, 16); err != nil || n == 0 {
+			return fmt.Errorf("element %d: invalid port %s; use a number from 1 to 65535, in quotes", i+1, quoted(text))
+		}
+	}
+	return nil
+}
+
+// Ports are the ports of Publish.
+func (s Sandbox) Ports() (out []uint16) {
+	for _, text := range s.Publish {
+		if n, err := strconv.ParseUint(text, 10, 16); err == nil {
+			out = append(out, uint16(n))
+		}
+	}
+	return out
 }
 
 func validVariables(v any) error {

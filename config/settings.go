@@ -168,6 +168,8 @@ var settings = []setting{
 		doc: "Hosts that `fetch_url` may read pages of, each as `name:port`, and commands may not. `--allow-fetch` adds to the list."},
 	{key: "sandbox.allow_sockets",
 		doc: "Sockets with a path that commands may connect to: the program that listens there acts outside the sandbox. `codeagent sandbox --allow-socket` adds to the list."},
+	{key: "sandbox.publish", valid: validPorts,
+		doc: "Ports of background commands that your browser reaches without a question, as strings: `[\"5173\"]` ([ports.md](ports.md))."},
 	{key: "sandbox.evidence", choices: []string{"full", "network", "off"}, def: `"full"`,
 		doc: "Which refusals are recorded: all, those of the network alone, or none. What is enforced is the same. Less is faster, and you and the model learn less; a call whose refusal is not recorded cannot wait for an answer either."},
 	{key: "sandbox.hold", often: true, def: "true",

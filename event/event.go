@@ -263,8 +263,12 @@ type Notice struct {
 	Text  string
 }
 
-// BackgroundChanged: the number of running background commands has changed.
-type BackgroundChanged struct{ Running int }
+// BackgroundChanged: the number of running background commands has changed, or the addresses at which
+// the person reaches their ports ("http://127.73.21.4:5173").
+type BackgroundChanged struct {
+	Running int
+	Ports   []string
+}
 
 // BackgroundEnded: a background command ended, and no tool call reports it.
 type BackgroundEnded struct {

@@ -119,6 +119,8 @@ type Command struct {
 	Terminal bool
 	// background: see Jobs.
 	background bool
+	// listens receives the ports on which it begins to listen.
+	listens func(sandbox.Listener)
 	// served is the stdout of a Service, which is not captured. Of such a program refused reads are seen.
 	served *os.File
 	// Stdin is /dev/null when nil. Stdout and Stderr apply only with Foreground.
@@ -237,7 +239,7 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 		Named: r.temporary(p, c), Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Terminal: c.Terminal,
 		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Reads: c.served != nil, Observer: c.Observer, Learn: c.Learn,
-		Changed: r.options.Trees.changes(p, c.by()), Versions: r.options.Versions,
+		Changed: r.options.Trees.changes(p, c.by()), Versions: r.options.Versions, Listens: c.listens,
 	}, nil
 }
 
@@ -323,7 +325,7 @@ func (r *Runner) supervise(ctx context.Context, proc sandbox.Process, clock *wal
 	case <-clock.expired():
 		o.TimedOut = true
 	case <-ctx.Done():
-		o.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
+		o.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded)
 		o.Interrupted = !o.TimedOut
 	}
 	if (o.TimedOut || o.Interrupted) && !r.stop(proc, done) {

@@ -38,7 +38,16 @@ type Job struct {
 	outcome  Outcome
 	err      error
 	reported bool // the end was reported
-	refusal  int  // the Order of the last denial that was reported
+	// heard are the ports on which the command listened, hearing counts those that Background.Listens
+	// has not answered, and ports are those that the host reaches.
+	heard   []sandbox.Listener
+	hearing int
+	ports   []Port
+	// front: it runs in the foreground. back is closed when it becomes a job.
+	front   bool
+	back    chan struct{}
+	tell    func() // the number of jobs or of their ports has changed; not guarded
+	refusal int    // the Order of the last denial that was reported
 }
 
 // background starts a job. Besides the goroutines that copy its output it has one, the
@@ -46,18 +55,18 @@ type Job struct {
 func (r *Runner) background(ctx context.Context, p sandbox.Policy, b Background, held *callHolder, id int, over func()) (*Job, error) {
 	b.background = true
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	j := &Job{id: id, about: b, held: held, ctx: life, cancel: cancel, done: make(chan struct{})}
+	j := &Job{id: id, about: b, held: held, ctx: life, cancel: cancel, done: make(chan struct{}), tell: over}
 	err := j.start(r, p, b.Command)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	go j.follow(over)
+	go j.follow(over, func() (Outcome, error) { return j.running.end(life) })
 	return j, nil
 }
 
 func (j *Job) start(r *Runner, p sandbox.Policy, c Command) (err error) {
-	c.Tap = j.take
+	c.Tap, c.listens = j.take, j.listens
 	if !c.Terminal {
 		if c.Stdin, j.stdin, err = newPipe(1); err != nil {
 			return cannot("stdin", err)
@@ -79,12 +88,12 @@ func (j *Job) start(r *Runner, p sandbox.Policy, c Command) (err error) {
 	return err
 }
 
-// follow is the waiter. Its last step is the call of over.
-func (j *Job) follow(over func()) {
+// follow is the waiter. end returns when the command is gone. Its last step is the call of over.
+func (j *Job) follow(over func(), end func() (Outcome, error)) {
 	defer close(j.done)
 	defer j.cancel()
 	defer over()
-	o, err := j.running.end(j.ctx)
+	o, err := end()
 	j.writing.Lock()
 	j.stdin.Close()
 	j.writing.Unlock()
@@ -93,7 +102,7 @@ func (j *Job) follow(over func()) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.ended, j.outcome, j.err = true, o, err
+	j.ended, j.outcome, j.err, j.ports = true, o, err, nil // the ports ended with the command
 	j.announce()
 }
 
@@ -217,6 +226,9 @@ func (j *Job) Type(ctx context.Context, text string) error {
 func (j *Job) write(ctx context.Context, text string) error {
 	if text == "" {
 		return nil
+	}
+	if j.stdin == nil { // it was in the foreground
+		return ErrNoStdin
 	}
 	err := j.stdin.SetWriteDeadline(time.Now().Add(typingPatience))
 	if err != nil {

@@ -108,6 +108,7 @@ func (r *reader) look() (news <-chan struct{}, over bool) {
 	before := j.window.from(max(r.base, from-int64(len(r.wait.Text))))
 	r.found = r.found || r.wait.Text != "" && bytes.Contains(before, []byte(r.wait.Text))
 	r.at = j.window.end()
+	asking := j.hearing > 0 // what is answered belongs to the result
 	j.mu.Unlock()
 	if len(data) > 0 && r.feed != nil {
 		r.feed.put(from-r.base, data)
@@ -115,7 +116,7 @@ func (r *reader) look() (news <-chan struct{}, over bool) {
 	if r.wait.Quiet > 0 && len(data) > 0 {
 		r.rest.Reset(r.wait.Quiet)
 	}
-	return news, over || r.found
+	return news, over || r.found && !asking
 }
 
 // refused returns what was denied since its last call; mu is held.

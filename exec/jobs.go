@@ -38,6 +38,7 @@ type Jobs struct {
 	last   int    // the last number given; numbers are not reused
 	begun  int    // starts under way
 	list   []*Job // in the order of their numbers
+	front  []*Job // what runs in the foreground
 	closed bool
 }
 
@@ -72,6 +73,9 @@ type Background struct {
 	// Ended, if set, is called once when all processes are gone and before the end is
 	// reported. It returns what the command changed.
 	Ended func(Outcome) sandbox.Changes
+	// Listens, if set, is called for each port on which the job begins to listen in the session's own
+	// network, on a goroutine of its own. ctx ends with the job. A Start waits for it.
+	Listens func(ctx context.Context, j *Job, l sandbox.Listener)
 }
 
 // Info is the present state of a job.
@@ -116,6 +120,13 @@ func (l *Jobs) Start(ctx context.Context, p sandbox.Policy, b Background, w Wait
 	defer held.end()
 	if b.Holder != nil {
 		b.Holder = patientHolder{held, clock}
+	}
+	if listens := b.Listens; listens != nil {
+		b.Listens = func(ctx context.Context, j *Job, l sandbox.Listener) {
+			clock.pause()
+			defer clock.resume()
+			listens(ctx, j, l)
+		}
 	}
 	s, err := l.begin(ctx, p, b, held)
 	if err != nil {

@@ -118,7 +118,9 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		defer t.keepUnobserved(ctx, p, s)()
 		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.Observer(), Paused: s.paused, Check: s.check, By: "the command " + short.Cut(oneLine(a.Command), 60)}
-		run := runShell
+		run := func(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (Result, error) {
+			return runShell(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command})
+		}
 		if a.Background {
 			run = func(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (Result, error) {
 				return startBackground(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command}, wait)
@@ -208,8 +210,19 @@ func (t *shellTool) folder(workdir string) (string, error) {
 	return dir, nil
 }
 
-func runShell(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (Result, error) {
-	o, err := s.Exec.Run(ctx, p, c, s.Output)
+// runShell runs a command in the foreground. The person may send it to the background.
+func runShell(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.Jobs, b exec.Background) (Result, error) {
+	var job *exec.Job
+	var o exec.Outcome
+	var err error
+	if jobs == nil {
+		o, err = s.Exec.Run(ctx, p, b.Command, s.Output)
+	} else {
+		job, o, err = jobs.Run(ctx, p, s.inBackground(b), s.Output)
+	}
+	if job != nil {
+		return runsOn(job, job.Read(ctx, exec.Wait{}), exec.Wait{}, false, "the user sent it to the background: it runs on"), nil
+	}
 	var unstarted *sandbox.StartError
 	if errors.As(err, &unstarted) {
 		return Result{}, err

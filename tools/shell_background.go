@@ -59,6 +59,24 @@ var errNoJobs = errors.New("nothing can run in the background here")
 
 func startBackground(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.Jobs, b exec.Background, w exec.Wait) (Result, error) {
 	w.Sink = s.Output
+	job, reading, err := jobs.Start(ctx, p, s.inBackground(b), w)
+	if err == nil && !reading.Running {
+		err = reading.Err
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	if !reading.Running {
+		return ran(reading.Outcome, printed(reading, b.Terminal)), nil
+	}
+	return runsOn(job, reading, w, b.Terminal, "running in the background"), nil
+}
+
+// inBackground returns b with what a job of the call needs after the call.
+func (s Stage) inBackground(b exec.Background) exec.Background {
+	if s.Listens != nil {
+		b.Listens = func(ctx context.Context, j *exec.Job, l sandbox.Listener) { s.Listens(ctx, j, l) }
+	}
 	b.Ended = func(o exec.Outcome) (changed sandbox.Changes) {
 		if s.kept != nil { // for changes after this call
 			s.kept.Settle()
@@ -69,21 +87,16 @@ func startBackground(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.
 		}
 		return changed
 	}
-	job, reading, err := jobs.Start(ctx, p, b, w)
-	if err == nil && !reading.Running {
-		err = reading.Err
-	}
-	if err != nil {
-		return Result{}, err
-	}
-	text := printed(reading, b.Terminal)
-	if !reading.Running {
-		return ran(reading.Outcome, text), nil
-	}
+	return b
+}
+
+// runsOn returns the result for a job that runs on after its call. how says why it is one.
+func runsOn(job *exec.Job, reading exec.JobOutput, w exec.Wait, terminal bool, how string) Result {
+	text := printed(reading, terminal)
 	r := done("", fmt.Sprintf("running in the background (job %d)", job.ID()))
 	r.goesOn(job.ID(), reading, text)
-	r.Text = fmt.Sprintf("running in the background as job %d (session_id %d)\n%s%s", job.ID(), job.ID(), outputWords("output so far:", "(no output yet)", text), soFar(reading, w))
-	return r, nil
+	r.Text = fmt.Sprintf("%s as job %d (session_id %d)\n%s%s", how, job.ID(), job.ID(), outputWords("output so far:", "(no output yet)", text), soFar(reading, w))
+	return r
 }
 
 // goesOn fills in the result for a command that still runs. Denials are judged only when

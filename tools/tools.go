@@ -12,6 +12,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -74,6 +75,9 @@ type Stage struct {
 	Holder sandbox.Holder
 	// Ended, if set, receives the result of a background command once, possibly after the call.
 	Ended func(Result)
+	// Listens, if set, receives the ports on which a background command listens, possibly after the call. ctx
+	// ends with the job.
+	Listens func(ctx context.Context, job Publisher, l sandbox.Listener)
 	// Undo records files before a call changes them; nil: nothing is recorded.
 	Undo *undo.History
 	// kept is the record of this call in Undo; nil without Undo.
@@ -90,6 +94,12 @@ type Stage struct {
 	// Delegate has helpers work at the same time, each on one task, and returns their reports in the same
 	// order. The end of ctx ends them. Nil: there are no helpers.
 	Delegate func(ctx context.Context, tasks []Task) []Report
+}
+
+// Publisher is a job whose ports can be served on the host; it is an exec.Job.
+type Publisher interface {
+	ID() int
+	Publish(l sandbox.Listener, host netip.Addr) (netip.AddrPort, error)
 }
 
 // recorder records files before one call changes them; it is an undo.Call.

@@ -164,6 +164,20 @@ func Loss(a decide.Action, d sandbox.Denial) Request {
 	}
 }
 
+// Publish is the question whether the person's programs reach the port on which a job listens, at url.
+func Publish(a decide.Action, job int, l sandbox.Listener, url string) Request {
+	who := heldWho(sandbox.Denial{Executable: l.Executable, Program: l.Program})
+	return Request{
+		CallID: a.CallID, Action: a.Clone(), GrantOnly: true,
+		Title: fmt.Sprintf("%s (job %d) listens on port %d; open it in your browser?", who, job, l.Port),
+		Facts: []string{
+			"a yes: your browser, and every program of yours on this machine, reaches it at " + url + "; nobody else does",
+			"it ends with the job; /permissions revokes it",
+		},
+		Options: append([]Option{{Decision: Session, Label: "this session, this port"}}, noes...),
+	}
+}
+
 // shown writes a path that a command chose on one line.
 func shown(path string) string {
 	if decide.PlainText(path) != nil {

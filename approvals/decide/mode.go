@@ -59,6 +59,9 @@ const (
 	serverCalls                    // a tool of an MCP server that may change something
 )
 
+// Network is the topic of a port that is to be served, too.
+const Network = network
+
 // topicNames names the topics, in the order of their bits.
 var topicNames = []string{"escalation", "network", "edit", "fetch", "input", "mcp"}
 

@@ -71,6 +71,8 @@ type Entry struct {
 	Paths    []string           `json:"paths,omitempty"`
 	Fetch    []sandbox.HostPort `json:"fetch,omitempty"`
 	Rule     string             `json:"rule,omitempty"`
+	// Publish is a port of jobs that programs of the person's reach.
+	Publish uint16 `json:"publish,omitempty"`
 	// Tool is a tool of an MCP server ("NAME__tool") that may be called without a question, while the
 	// server describes it as Described says.
 	Tool      string `json:"tool,omitempty"`
@@ -87,12 +89,13 @@ type Entry struct {
 type CommandID [sha256.Size]byte
 
 // Setting is a setting that opens something: the policy with it and without it. Fetch are hosts
-// that it opens only to fetches.
+// that it opens only to fetches, and Publish ports of jobs that programs of the person's reach.
 type Setting struct {
 	// Source names the setting, and the place that sets it.
 	Source        string
 	With, Without sandbox.Policy
 	Fetch         []sandbox.HostPort
+	Publish       []uint16
 }
 
 // Beyond returns the write roots, hosts and sockets that p opens and base does not.
@@ -123,6 +126,9 @@ func (s Setting) Entries() (out []Entry) {
 	for _, h := range s.Fetch {
 		out = append(out, Entry{Fetch: []sandbox.HostPort{h}})
 	}
+	for _, port := range s.Publish {
+		out = append(out, Entry{Publish: port})
+	}
 	return out
 }
 
@@ -148,6 +154,9 @@ func (e Entry) Lines(show func(string) string) []string {
 	}
 	for _, h := range e.Fetch {
 		out = append(out, "fetch "+h.String())
+	}
+	if e.Publish != 0 {
+		out = append(out, fmt.Sprintf("open port %d of jobs in your browser", e.Publish))
 	}
 	if e.Command != "" {
 		where := ""

@@ -20,6 +20,7 @@ type Footer struct {
 	Session event.SessionStarted
 	Started bool
 	Running int // background commands
+	ports   []string
 	Plan    []event.PlanStep
 	Replan  bool   // the model wrote it after the person was last asked
 	Home    string // shown as ~
@@ -74,7 +75,7 @@ func (f *Footer) Apply(e event.Event) {
 		f.spent.add(e.Total.Since(f.usage.Total), f.Session.Price)
 		f.usage = e
 	case event.BackgroundChanged:
-		f.Running = e.Running
+		f.Running, f.ports = e.Running, e.Ports
 	case event.Compacted:
 		if e.Err == "" && e.After > 0 {
 			f.usage.Context = e.After

@@ -120,9 +120,18 @@ func (f *Footer) weak() (p piece) {
 	return p
 }
 
-// jobs counts the commands that run in the background.
+// jobs is where the person reaches a port of a command in the background, else how many of them run.
 func (f *Footer) jobs() (p piece) {
-	if f.Running > 0 {
+	if n := len(f.ports); n > 0 {
+		url, more := f.ports[n-1], ""
+		if n > 1 {
+			more = fmt.Sprintf(" +%d", n-1)
+		}
+		for _, text := range []string{url + more, strings.TrimPrefix(url, "http://") + more} {
+			p.forms = append(p.forms, form{jobsGo, []paint.Span{paint.Accent.Span(text)}})
+		}
+		p.forms[1].rank = stays
+	} else if f.Running > 0 {
 		p.forms = []form{{jobsGo, []paint.Span{paint.Accent.Span(fmt.Sprintf("%d running", f.Running))}}, {}}
 	}
 	return p

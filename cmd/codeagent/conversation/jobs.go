@@ -1,7 +1,9 @@
 package conversation
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"net/netip"
 
 	"codeagent/event"
 	"codeagent/exec"
@@ -15,6 +17,21 @@ func (ses *Session) news() []event.BackgroundEnded {
 		out = append(out, ses.over(info, tools.Ended(info)))
 	}
 	return out
+}
+
+// addresses are the addresses at which the person reaches ports of jobs.
+func addresses(jobs *exec.Jobs) (out []string) {
+	for _, p := range jobs.Ports() {
+		out = append(out, "http://"+p.At.String())
+	}
+	return out
+}
+
+// publishAt returns where ports of a session are served: an address of the loopback for each session, so
+// that no other local server gets its cookies. 127.0 and 127.1 are left to others.
+func publishAt(session string) netip.Addr {
+	sum := sha256.Sum256([]byte(session))
+	return netip.AddrFrom4([4]byte{127, 64 + sum[0]%64, sum[1], 1 + sum[2]%254})
 }
 
 // over returns the event for the end of a background command, with this message.

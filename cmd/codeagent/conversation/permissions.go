@@ -111,6 +111,9 @@ func (ses *Session) Revoke(ctx context.Context, id string) (string, error) {
 		}
 		closed, still = out.Closed, out.Still
 	}
+	if e.Publish != 0 {
+		ses.Jobs.Unpublish(e.Publish)
+	}
 	if e.Server != "" {
 		running, became := ses.Servers.Revoke(e.Server, closed)
 		return revokedWords(e, still, running, became), nil

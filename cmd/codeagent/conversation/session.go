@@ -339,7 +339,9 @@ func Join(base *Base, screen Face) *Session {
 	mode := ses.Gate.Mode()
 	ses.face = &front{Face: screen, ses: ses, known: map[string]time.Time{}}
 	ses.Workspace.AtClose(ses.apart.close)
-	ses.Jobs = exec.NewJobs(ses.Workspace.Runner, func(running int) { ses.face.Emit(event.BackgroundChanged{Running: running}) })
+	ses.Jobs = exec.NewJobs(ses.Workspace.Runner, func(running int) {
+		ses.face.Emit(event.BackgroundChanged{Running: running, Ports: addresses(ses.Jobs)})
+	})
 	ses.Workspace.AtClose(func() error {
 		ses.EndJobs(func(e event.BackgroundEnded) { fmt.Fprintln(ses.Workspace.Stdio.Err, visible.Line(e.Message)) })
 		return nil
@@ -409,6 +411,7 @@ func Join(base *Base, screen Face) *Session {
 		})
 	}
 	id := ses.Record.join(&cfg)
+	cfg.PublishAt = publishAt(id)
 	cfg.Hooks = hooks.New(hooks.Options{
 		Hooks: ses.Extensions.Hooks, Session: id, Folder: ses.Workspace.Folder,
 		Run: func(ctx context.Context, h hooks.Hook, stdin []byte) hooks.Exit {

@@ -28,6 +28,8 @@ func (ws *Workspace) Opened() []ledger.Setting {
 			out = append(out, ledger.Setting{Source: one.key + " (" + ws.Config.Origin(one.key).String() + ")", With: with, Without: without})
 		}
 	}
-	key := "sandbox.allow_fetch"
+	key := "sandbox.publish"
+	out = append(out, ledger.Setting{Source: key + " (" + ws.Config.Origin(key).String() + ")", Publish: ws.Config.Sandbox.Ports()})
+	key = "sandbox.allow_fetch"
 	return append(out, ledger.Setting{Source: key + " (" + ws.Config.Origin(key).String() + ")", Fetch: ws.FetchHosts})
 }

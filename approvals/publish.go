@@ -1,0 +1,88 @@
+package approvals
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"codeagent/approvals/ask"
+	"codeagent/approvals/decide"
+	"codeagent/approvals/ledger"
+	"codeagent/sandbox"
+)
+
+// A job listens on a port of the session's network. With a yes the person's browser reaches it. Each
+// port is asked about once in a session.
+
+// firstOwnChoice is the first of the ports that the kernel gives to programs which ask for any. Programs
+// use them among themselves, so nobody is asked.
+const firstOwnChoice = 32768
+
+// ErrOwnPort: nobody is asked about the port, because the kernel chose it.
+var ErrOwnPort = fmt.Errorf("nobody is asked about ports from %d on", firstOwnChoice)
+
+// shutPorts are the ports about which a person said no.
+type shutPorts struct {
+	mu  sync.Mutex
+	all map[uint16]bool // guarded by mu
+}
+
+func (s *shutPorts) shut(port uint16) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[uint16]bool{}
+	}
+	s.all[port] = true
+}
+
+func (s *shutPorts) has(port uint16) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[port]
+}
+
+// DecidePublish judges whether the port of l, on which job listens, may be served to programs of the
+// person's at url. It returns a question, a *Refusal, ErrOwnPort, or
+// neither: it may.
+func (g *Gate) DecidePublish(a Action, job int, l sandbox.Listener, url string) (*Request, error) {
+	opens := func(e ledger.Entry) bool { return e.Publish == l.Port }
+	if slices.ContainsFunc(slices.Concat(g.ledger.ofSettings(), g.ledger.answers()), opens) {
+		g.ledger.used(opens)
+		return nil, nil
+	}
+	now := g.consent()
+	switch {
+	case l.Port >= firstOwnChoice:
+		return nil, ErrOwnPort
+	case g.shutPorts.has(l.Port):
+		return nil, refuse("the user said no to this port")
+	case now.Refuses(decide.Network):
+		return nil, &Refusal{Reason: now.Why(decide.Network), Hint: fmt.Sprintf("sandbox.publish = [\"%d\"]", l.Port)}
+	}
+	r := ask.Publish(a, job, l, url)
+	r.ID = g.opts.NewID()
+	return g.put(openQuestion{Request: r, mode: now.Mode, about: decide.Network, port: l.Port, answers: func(decide.State) (p sandbox.Policy, ok bool) { return p, false }}), nil
+}
+
+// SettlePublish is Settle for a question of DecidePublish: nil means that the port may be served.
+func (g *Gate) SettlePublish(r *Request, ans Answer) error {
+	q, ok := g.open.take(r.ID)
+	if !ok || q.port == 0 {
+		return refuse("this question is not open")
+	}
+	if refusal := g.noInWords(q.Request, ans); refusal != nil {
+		if ans.Decision == Deny || ans.Decision == Stop {
+			g.shutPorts.shut(q.port)
+		}
+		return refusal
+	}
+	if now := g.consent(); now.Refuses(q.about) {
+		return refuse("the approval policy changed while the question was open: %s", now.Why(q.about))
+	}
+	if ans.Decision != Session || ans.Grant != nil {
+		return refuse("the answer %q was not offered", string(ans.Decision))
+	}
+	g.ledger.add(ledger.Entry{Origin: ledger.Question, Source: q.ID, Title: q.Title, Publish: q.port})
+	return nil
+}

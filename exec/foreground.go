@@ -1,0 +1,122 @@
+package exec
+
+import (
+	"context"
+	"sync"
+
+	"codeagent/sandbox"
+)
+
+// Run runs b in the foreground, as Runner.Run does. SendBack makes it a job: then job is not nil, and
+// it goes on without ctx, sink, Holder and wall limit.
+func (l *Jobs) Run(ctx context.Context, p sandbox.Policy, b Background, sink Sink) (job *Job, so Outcome, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, so, cannot("start", err)
+	}
+	var out Outcome
+	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })() // no more, once it is a job
+	call, over := context.WithCancel(ctx)
+	defer over()
+	held := &callHolder{Holder: b.Holder, call: call}
+	if b.Holder != nil {
+		b.Holder = held
+	}
+	j := &Job{about: b, held: held, ctx: life, cancel: func() { cancel(nil) }, done: make(chan struct{}), front: true, back: make(chan struct{}), tell: l.tell}
+	var showing sync.Mutex
+	shown := sink
+	if sink != nil {
+		shown = func(offset int64, data []byte) {
+			showing.Lock()
+			defer showing.Unlock()
+			if sink != nil {
+				sink(offset, data)
+			}
+		}
+	}
+	c := b.Command
+	c.Tap, c.listens = j.take, j.listens
+	if j.running, err = l.runner.begin(ctx, p, c, shown); err != nil {
+		cancel(nil)
+		return nil, so, err
+	}
+	ended := make(chan struct{})
+	var last error
+	go func() {
+		defer close(ended)
+		out, last = j.running.end(life)
+	}()
+	l.mu.Lock()
+	l.front = append(l.front, j)
+	l.mu.Unlock()
+	select {
+	case <-ended:
+		if l.leave(j) {
+			cancel(nil)
+			return nil, out, last
+		}
+	case <-j.back:
+	}
+	showing.Lock()
+	sink = nil
+	showing.Unlock()
+	held.end()
+	j.running.clock.pause() // for ever
+	go j.follow(l.tell, func() (Outcome, error) { <-ended; return out, last })
+	l.tell()
+	return j, so, nil
+}
+
+// leave takes j off the list of those in the foreground; false: it is a job already.
+func (l *Jobs) leave(j *Job) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, f := range l.front {
+		if f == j {
+			l.front = append(l.front[:i:i], l.front[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// SendBack makes the commands that run in the foreground jobs, and returns their numbers. Those for
+// which everything else is stopped stay. The error says that there may be no more jobs.
+func (l *Jobs) SendBack() (numbers []int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var stay []*Job
+	for _, j := range l.front {
+		switch {
+		case j.about.Paused:
+			stay = append(stay, j)
+			continue
+		case l.closed:
+			err = ErrClosing
+		case l.running()+l.begun >= maxJobs:
+			err = ErrTooMany
+		}
+		if err != nil {
+			stay = append(stay, j)
+			continue
+		}
+		l.drop()
+		l.last++
+		j.sentBack(l.last)
+		l.list = append(l.list, j)
+		numbers = append(numbers, l.last)
+	}
+	l.front = stay
+	return numbers, err
+}
+
+// sentBack makes a command of the foreground the job with that number.
+func (j *Job) sentBack(id int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.id, j.front = id, false
+	for _, l := range j.heard {
+		j.hear(l)
+	}
+	close(j.back)
+}
