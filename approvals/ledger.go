@@ -216,13 +216,16 @@ func (l *Ledger) relied(s decide.State, g sandbox.Grant, server string) {
 }
 
 // usedRule counts a decision that relied on a rule.
-func (l *Ledger) usedRule(r *rules.Rule) {
+func (l *Ledger) usedRule(r *rules.Rule) { l.usedID(ledger.RuleID(r)) }
+
+// usedID is usedRule for the ID of a rule or a setting.
+func (l *Ledger) usedID(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.uses == nil {
 		l.uses = map[string]int{}
 	}
-	l.uses[ledger.RuleID(r)]++
+	l.uses[id]++
 }
 
 // count records which entries a decision about a relied on. It only counts; it changes no decision.

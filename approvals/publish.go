@@ -46,9 +46,7 @@ func (s *shutPorts) has(port uint16) bool {
 // person's at url. It returns a question, a *Refusal, ErrOwnPort, or
 // neither: it may.
 func (g *Gate) DecidePublish(a Action, job int, l sandbox.Listener, url string) (*Request, error) {
-	opens := func(e ledger.Entry) bool { return e.Publish == l.Port }
-	if slices.ContainsFunc(slices.Concat(g.ledger.ofSettings(), g.ledger.answers()), opens) {
-		g.ledger.used(opens)
+	if g.ledger.publishes(l.Port) {
 		return nil, nil
 	}
 	now := g.consent()
@@ -63,6 +61,18 @@ func (g *Gate) DecidePublish(a Action, job int, l sandbox.Listener, url string) 
 	r := ask.Publish(a, job, l, url)
 	r.ID = g.opts.NewID()
 	return g.put(openQuestion{Request: r, mode: now.Mode, about: decide.Network, port: l.Port, answers: func(decide.State) (p sandbox.Policy, ok bool) { return p, false }}), nil
+}
+
+// publishes reports whether an answer or a setting opens the port, and counts that as a use.
+func (l *Ledger) publishes(port uint16) bool {
+	opens := func(e ledger.Entry) bool { return e.Publish == port }
+	given := l.ofSettings()
+	if i := slices.IndexFunc(given, opens); i >= 0 {
+		l.usedID(given[i].ID)
+		return true
+	}
+	l.used(opens)
+	return slices.ContainsFunc(l.answers(), opens)
 }
 
 // SettlePublish is Settle for a question of DecidePublish: nil means that the port may be served.

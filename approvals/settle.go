@@ -34,7 +34,7 @@ func (g *Gate) answer(r *Request, ans Answer) (openQuestion, sandbox.Grant, erro
 		return openQuestion{}, sandbox.Grant{}, refuse("nothing was asked")
 	}
 	q, ok := g.open.take(r.ID)
-	if !ok {
+	if !ok || q.port != 0 { // see SettlePublish
 		return openQuestion{}, sandbox.Grant{}, refuse("this question is not open")
 	}
 	g.said(q.Request, ans)

@@ -26,6 +26,7 @@ import (
 
 // offered stands for everything that can be handed in.
 type offered struct {
+	front    int // commands in the foreground
 	now      time.Time
 	models   []picker.Row
 	kept     []lists.Session
@@ -88,6 +89,8 @@ func (f fakeBackground) Output(id string, _ int) ([]byte, error) {
 func (f fakeBackground) File(context.Context, string, []byte, int64) (int, int64, error) {
 	return 0, 0, nil
 }
+
+func (f fakeBackground) SendBack() (int, error) { return f.front, f.err }
 
 func (f fakeBackground) Kill(_ context.Context, id string) error {
 	f.killed = id

@@ -10,6 +10,7 @@ import (
 	"codeagent/internal/short"
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
+	"codeagent/tui/lists"
 	"codeagent/tui/mention"
 	"codeagent/tui/message"
 	"codeagent/tui/paint"
@@ -126,6 +127,8 @@ func (m *app) common(do keys.Action) tea.Cmd {
 		return findText(m, "")
 	case keys.Mode:
 		return m.do(m.modes.Next())
+	case keys.SendBack:
+		return m.do(lists.SendBack(m.offers.Background))
 	case keys.Redraw:
 		return func() tea.Msg { return redrawMsg{} }
 	case keys.Suspend:

@@ -169,9 +169,10 @@ func Publish(a decide.Action, job int, l sandbox.Listener, url string) Request {
 	who := heldWho(sandbox.Denial{Executable: l.Executable, Program: l.Program})
 	return Request{
 		CallID: a.CallID, Action: a.Clone(), GrantOnly: true,
-		Title: fmt.Sprintf("%s (job %d) listens on port %d; open it in your browser?", who, job, l.Port),
+		Title: fmt.Sprintf("%s (job %d) serves port %d", who, job, l.Port),
+		Opens: []string{fmt.Sprintf("your browser: %s", url)},
 		Facts: []string{
-			"a yes: your browser, and every program of yours on this machine, reaches it at " + url + "; nobody else does",
+			"every program of yours on this machine reaches it there, and nobody else does",
 			"it ends with the job; /permissions revokes it",
 		},
 		Options: append([]Option{{Decision: Session, Label: "this session, this port"}}, noes...),

@@ -20,6 +20,8 @@ type Request struct {
 	Denials []sandbox.Denial
 	// Grant is what a yes allows; empty if the question is only whether to run in the sandbox.
 	Grant sandbox.Grant
+	// Opens says in words what a yes opens beside the grant.
+	Opens []string
 	// GrantOnly: the grant is all that a yes allows, because the action would run in the sandbox
 	// without a question. Every other yes also applies the text of the action, so all of it is
 	// shown first.

@@ -100,7 +100,7 @@ func Of(r approvals.Request) Question {
 // allows lists the grant, and the files of an edit. An input gets nothing that its command does
 // not have.
 func allows(r approvals.Request) []string {
-	list := r.Grant.Lines(nil)
+	list := append(r.Grant.Lines(nil), r.Opens...)
 	if r.Action.Kind == word.KindEdit {
 		for _, p := range r.Action.Paths {
 			if g := "write " + p; !slices.Contains(list, g) {

@@ -46,6 +46,7 @@ const (
 	Above      Action = "block above"
 	Below      Action = "block below"
 	Redraw     Action = "redraw"
+	SendBack   Action = "background"
 	Toggle     Action = "toggle"
 	Arm        Action = "arm"
 	LineUp     Action = "line up"

@@ -41,6 +41,7 @@ func standard() []Binding {
 		{Everywhere, []string{"shift+down", "ctrl+shift+down"}, LineDown, "scroll one line down"},
 		{Everywhere, []string{"ctrl+home"}, Top, "scroll to the beginning (Home too, while the message is empty)"},
 		{Everywhere, []string{"ctrl+end"}, End, "scroll to the end and follow it (End too, while the message is empty)"},
+		{Everywhere, []string{"ctrl+b"}, SendBack, "send the command that runs to the background: it becomes a job, and the model goes on"},
 		{Everywhere, []string{"ctrl+l"}, Redraw, "redraw the screen"},
 		{Everywhere, []string{"ctrl+z"}, Suspend, "suspend codeagent; fg brings it back"},
 
@@ -49,7 +50,7 @@ func standard() []Binding {
 		{InComposer, []string{"shift+enter", "ctrl+j", "alt+enter"}, Newline, "start a new line"},
 		{InComposer, []string{"up", "ctrl+p"}, Up, "one row up; in the first row edit a message that waits, else the earlier message"},
 		{InComposer, []string{"down", "ctrl+n"}, Down, "one row down; in the last row the later message"},
-		{InComposer, []string{"left", "ctrl+b"}, Left, "one character left"},
+		{InComposer, []string{"left"}, Left, "one character left"},
 		{InComposer, []string{"right"}, Right, "one character right"},
 		{InComposer, []string{"ctrl+left", "alt+left", "alt+b"}, WordLeft, "one word left"},
 		{InComposer, []string{"ctrl+right", "alt+right", "alt+f"}, WordRight, "one word right"},

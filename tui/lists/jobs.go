@@ -2,6 +2,7 @@ package lists
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"codeagent/internal/short"
@@ -24,6 +25,23 @@ type Background interface {
 	File(ctx context.Context, file string, data []byte, at int64) (n int, size int64, err error)
 	// Kill ends a job with all its descendants, and returns when they are gone.
 	Kill(ctx context.Context, id string) error
+	// SendBack makes the commands that run in the foreground jobs, and returns how many there were. It does
+	// not wait.
+	SendBack() (int, error)
+}
+
+// SendBack sends what runs in the foreground to the background. The end of the call says what became of it.
+func SendBack(jobs Background) part.Intent {
+	if jobs == nil {
+		return part.Say("nothing can run in the background here")
+	}
+	switch n, err := jobs.SendBack(); {
+	case err != nil:
+		return part.Say(err.Error())
+	case n == 0:
+		return part.Say("no command runs that could go to the background")
+	}
+	return nil
 }
 
 // Job is one command in the background.
@@ -36,8 +54,9 @@ type Job struct {
 	End     string
 	Ended   time.Time
 	News    bool
-	// Last is the last line of its output.
-	Last string
+	// Last is the last line of its output, and Ports are where the person reaches its ports.
+	Last  string
+	Ports []string
 }
 
 // tailBytes bounds what is shown of a job's output.
@@ -50,7 +69,7 @@ func OfJobs(s part.Setting, jobs Background) *picker.Picker {
 	p.Changing = true
 	p.List = func(context.Context) (rows []picker.Row, err error) {
 		for _, c := range jobs.List() {
-			rows = append(rows, picker.Row{Id: c.ID, Text: c.Command, About: c.state(s.Now()), More: c.Last, Over: !c.Running})
+			rows = append(rows, picker.Row{Id: c.ID, Text: c.Command, About: c.state(s.Now()), More: strings.Join(append(c.Ports, c.Last), "  "), Over: !c.Running})
 		}
 		return rows, nil
 	}

@@ -82,6 +82,7 @@ func (jobs) List() []Job {
 }
 func (jobs) Output(string, int) ([]byte, error)        { return nil, nil }
 func (j jobs) Kill(_ context.Context, id string) error { j.say("kills %s", id); return nil }
+func (jobs) SendBack() (int, error)                    { return 0, nil }
 func (jobs) File(context.Context, string, []byte, int64) (int, int64, error) {
 	return 0, 0, nil
 }

@@ -162,7 +162,7 @@ func (s *sheet) opens(r approvals.Request) {
 		}
 		s.add(field{label: label, name: name, mark: paint.Good.Span(mark), hard: true, spans: paint.Flat([]paint.Span{paint.Strong.Span(visible.Fact(text))})})
 	}
-	lines := denial.Grants(r.Grant, s.home)
+	lines := append(denial.Grants(r.Grant, s.home), r.Opens...)
 	for i, g := range lines {
 		one(i, "+ ", g)
 	}

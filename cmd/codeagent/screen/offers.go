@@ -192,11 +192,17 @@ type backgroundCommands struct{ ses *conversation.Session }
 
 func (b backgroundCommands) List() []lists.Job {
 	var out []lists.Job
+	ports := b.ses.Jobs.Ports()
 	for _, info := range b.ses.Jobs.List() {
 		id := strconv.Itoa(info.ID)
 		c := lists.Job{ID: id, Command: info.Text, Started: info.Started, Running: info.Running}
 		if !info.Running {
 			c.End, c.Ended, c.News = commands.Ending(info.Outcome), info.Started.Add(info.Outcome.Duration), !info.Reported
+		}
+		for _, p := range ports {
+			if p.Job == info.ID {
+				c.Ports = append(c.Ports, "http://"+p.At.String())
+			}
 		}
 		c.Last = lastLine(string(b.ses.Jobs.Output(info.ID)))
 		out = append(out, c)
@@ -221,6 +227,11 @@ func (b backgroundCommands) Output(id string, most int) ([]byte, error) {
 
 func (b backgroundCommands) File(ctx context.Context, file string, data []byte, at int64) (int, int64, error) {
 	return outputFile(ctx, b.ses.Workspace.Paths.Output, file, data, at)
+}
+
+func (b backgroundCommands) SendBack() (int, error) {
+	numbers, err := b.ses.Jobs.SendBack()
+	return len(numbers), err
 }
 
 func (b backgroundCommands) Kill(_ context.Context, id string) error {
