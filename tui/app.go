@@ -174,7 +174,11 @@ func (m *app) draw() tea.View {
 	asked := dock(questionRoom(m.height))
 	need.question = len(asked.Lines)
 	waiting := waitingLines(t, w, m.box.waiting(), m.work.queued)
-	need.queued = len(waiting)
+	var plan []string
+	if m.panel == nil {
+		plan = m.facts.PlanLines(t, w, m.height/4, m.keys.Name(keys.Everywhere, keys.Plan))
+	}
+	need.queued = len(plan) + len(waiting)
 	_, need.full = m.panel.(*question.Page)
 	a := arrange(m.height, need)
 	if a.question.height < len(asked.Lines) {
@@ -196,7 +200,8 @@ func (m *app) draw() tea.View {
 	if a.status.height > 0 {
 		lines = append(lines, m.status(t, w))
 	}
-	lines = append(lines, waiting[:a.queued.height]...)
+	plan = plan[:max(min(len(plan), a.queued.height-len(waiting)), 0)] // messages that wait come first
+	lines = append(append(lines, plan...), waiting[:a.queued.height-len(plan)]...)
 	if a.menu.height > 0 {
 		top := max(min(chosen-a.menu.height/2, len(choices)-a.menu.height), 0)
 		lines = append(lines, choices[top:top+a.menu.height]...)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/approvals/ask"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/exec"
@@ -191,6 +192,13 @@ func play(ctx context.Context, s *Screen, text string) error {
 		return tourTurn(ctx, s)
 	}
 	return finish("done", "")
+}
+
+func portRequest(id string) approvals.Request {
+	a := approvals.Action{Kind: "command", Title: "$ npm run dev", Command: "npm run dev", Folder: "/home/ada/src/app", CallID: "c-" + id}
+	q := ask.Publish(a, 1, sandbox.Listener{Port: 5173, Executable: "/usr/bin/node"}, "http://127.73.21.4:5173")
+	q.ID, q.Options = id, ask.Numbered(q.Options)
+	return q
 }
 
 func npmRequest(id string) approvals.Request {

@@ -147,6 +147,7 @@ func questions() []situation {
 	}
 	return []situation{
 		{name: "question", steps: asked(npm)},
+		{name: "question-port", steps: asked(portRequest("p"))},
 		{name: "question-armed", steps: armed(npm)},
 		{name: "question-typing", steps: asked(npm, sees("Ctrl+Y"), types("wait"))},
 		{name: "question-full", steps: asked(npm, sees("Ctrl+Y"), presses("ctrl+o"))},
@@ -218,6 +219,8 @@ func calls() []situation {
 		{name: "diff-deleted", steps: diff("old.txt", "--- a/old.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n", event.FileChange{Kind: sandbox.Deleted, Removed: 2})},
 		{name: "diff-moved", steps: diff("to.go", "", event.FileChange{Kind: sandbox.Moved, From: "from.go"})},
 		{name: "diff-wide", steps: diff("wide.txt", "@@ -1,1 +1,1 @@\n-"+strings.Repeat("old 漢字 ", 30)+"\n+"+strings.Repeat("new 漢字 ", 30)+"\n", event.FileChange{Kind: sandbox.Updated, Added: 1, Removed: 1})},
+		{name: "plan-open", steps: []do{emits(event.PlanUpdated{Steps: []event.PlanStep{{Step: "read the parser and everything that calls it, to see which branch loses a token", Status: word.StepCompleted}, {Step: "mend it", Status: word.StepCompleted}, {Step: "run the tests", Status: word.StepInProgress}, {Step: "write it down"}, {Step: "commit"}}}), sees("plan 3 of 5"), types("\x1bp"), sees("folds it")}},
+		{name: "port", steps: []do{emits(event.BackgroundChanged{Running: 1, Ports: []string{"http://127.73.21.4:5173"}}), sees(":5173")}},
 		{name: "plan", steps: []do{emits(event.PlanUpdated{Explanation: "The tests come last.", Steps: []event.PlanStep{{Step: "read the parser and everything that calls it, to see which branch loses a token", Status: word.StepCompleted}, {Step: "mend it", Status: word.StepInProgress}, {Step: "run the tests", Status: word.StepPending}}})}},
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"codeagent/event"
-	"codeagent/event/word"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tui/paint"
@@ -23,6 +22,7 @@ type Footer struct {
 	ports   []string
 	Plan    []event.PlanStep
 	Replan  bool   // the model wrote it after the person was last asked
+	AllPlan bool   // PlanLines are all steps
 	Home    string // shown as ~
 	usage   event.UsageUpdated
 	spent   spent
@@ -186,22 +186,4 @@ func (f *Footer) Page(t *paint.Theme, w int, now Now) []string {
 		}
 	}
 	return out
-}
-
-// PlanPage draws the plan that the model wrote last.
-func (f *Footer) PlanPage() func(t *paint.Theme, w int) []string {
-	steps := f.Plan
-	return func(t *paint.Theme, w int) (out []string) {
-		for _, s := range steps {
-			mark, style := paint.Dim.Span("☐ "), paint.Text
-			switch s.Status {
-			case word.StepCompleted:
-				mark, style = paint.Good.Span("☑ "), paint.Dim
-			case word.StepInProgress:
-				mark, style = paint.Accent.Span("▸ "), paint.Strong
-			}
-			out = append(out, t.Hang(w, mark, style.Span(s.Step))...)
-		}
-		return out
-	}
 }

@@ -127,10 +127,12 @@ func (f *Footer) jobs() (p piece) {
 		if n > 1 {
 			more = fmt.Sprintf(" +%d", n-1)
 		}
-		for _, text := range []string{url + more, strings.TrimPrefix(url, "http://") + more} {
+		at := strings.TrimPrefix(url, "http://")
+		_, port, _ := strings.Cut(at, ":")
+		for _, text := range []string{url + more, at + more, ":" + port + more} {
 			p.forms = append(p.forms, form{jobsGo, []paint.Span{paint.Accent.Span(text)}})
 		}
-		p.forms[1].rank = stays
+		p.forms[2].rank = stays
 	} else if f.Running > 0 {
 		p.forms = []form{{jobsGo, []paint.Span{paint.Accent.Span(fmt.Sprintf("%d running", f.Running))}}, {}}
 	}

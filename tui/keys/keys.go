@@ -47,6 +47,7 @@ const (
 	Below      Action = "block below"
 	Redraw     Action = "redraw"
 	SendBack   Action = "background"
+	Plan       Action = "plan"
 	Toggle     Action = "toggle"
 	Arm        Action = "arm"
 	LineUp     Action = "line up"
