@@ -73,7 +73,7 @@ type ReasoningFinished struct{ Text string }
 // ToolStarted: a call was planned; the decision about it follows.
 type ToolStarted struct {
 	CallID, Tool string
-	// Kind is word.KindCommand, KindEdit, KindRead, KindPlan, KindInput or KindServer.
+	// Kind is word.KindCommand, KindEdit, KindRead, KindPlan, KindInput, KindServer or KindDelegate.
 	Kind word.Kind
 	// Title describes the call in one line ("$ npm test", "edit main.go").
 	Title string

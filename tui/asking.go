@@ -16,8 +16,10 @@ import (
 	"codeagent/tui/modes"
 	"codeagent/tui/part"
 	"codeagent/tui/question"
+	"codeagent/tui/reader"
 	"codeagent/tui/rewind"
 	"codeagent/tui/slash"
+	"codeagent/tui/transcript"
 	"codeagent/tui/undoing"
 )
 
@@ -101,6 +103,8 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 		return tea.Raw(ansi.SetSystemClipboard(string(w)))
 	case clipboard.Ended:
 		return m.stir()
+	case transcript.Inside:
+		m.panel = reader.Helpers(w, 0, m.keys, m.canvas, outputs(m))
 	case *undoing.Undone:
 		m.transcript.Add(w)
 	case part.Show:

@@ -18,11 +18,15 @@ func findText(m *app, text string) tea.Cmd {
 
 // readTranscript is Ctrl+T.
 func readTranscript(m *app) *reader.Reader {
-	var file reader.File
-	if outputs := m.offers.Background; outputs != nil {
-		file = outputs.File
-	}
-	r := reader.New(&m.transcript, m.keys, m.canvas, file)
+	r := reader.New(&m.transcript, m.keys, m.canvas, outputs(m))
 	m.panel = r
 	return r
+}
+
+// outputs reads the files with whole outputs; nil: none can be read.
+func outputs(m *app) reader.File {
+	if background := m.offers.Background; background != nil {
+		return background.File
+	}
+	return nil
 }

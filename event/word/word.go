@@ -22,14 +22,14 @@ const (
 	KindWatch Kind = "watch"
 	// KindServer calls a tool of an MCP server.
 	KindServer Kind = "server"
-	// KindDelegate starts helpers, which only read. Events report it as KindRead.
+	// KindDelegate starts helpers, which only read.
 	KindDelegate Kind = "delegate"
 )
 
-// Shown returns the kind that events report for a call: a fetch, a look at background commands and
-// the start of helpers count as reading.
+// Shown returns the kind that events report for a call: a fetch and a look at background
+// commands count as reading.
 func (k Kind) Shown() Kind {
-	if k == KindFetch || k == KindWatch || k == KindDelegate {
+	if k == KindFetch || k == KindWatch {
 		return KindRead
 	}
 	return k

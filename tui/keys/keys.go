@@ -70,6 +70,7 @@ const (
 	Find       Action = "find"
 	Next       Action = "next"
 	Previous   Action = "previous"
+	Other      Action = "other"
 	Open       Action = "open"
 	Copy       Action = "copy"
 )

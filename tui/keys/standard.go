@@ -100,13 +100,14 @@ func standard() []Binding {
 		{InPicker, []string{"ctrl+s"}, Keep, "themes, models, efforts, settings: use the selected one, and keep it in the settings"},
 		{InPicker, []string{"ctrl+x"}, Remove, "delete the selected session, end the command, revoke the permission, forget the kept key"},
 
-		{InBlock, []string{"enter", "space"}, Open, "show all of it, or fold it"},
+		{InBlock, []string{"enter", "space"}, Open, "show all of it, or fold it; of a call of helpers, read what they do"},
 		{InBlock, []string{"c"}, Copy, "copy it as it was written; other keys go on typing"},
 
 		{InReading, []string{"ctrl+f", "/"}, Find, "find a text; Enter goes to it"},
 		{InReading, []string{"n"}, Next, "to the next place with the text"},
 		{InReading, []string{"shift+n"}, Previous, "to the place before"},
 		{InReading, []string{"c"}, Copy, "copy the chosen block, or the one in which the text was found"},
+		{InReading, []string{"tab"}, Other, "with helpers: the next one"},
 		{InReading, []string{"ctrl+t"}, Close, "close it"},
 
 		{InOverlay, []string{"q", "enter"}, Close, "close the panel; in a preview Enter does what the top line says"},

@@ -20,6 +20,9 @@ type Reader struct {
 	canvas func() transcript.Canvas
 	// file reads the file with the whole output of a command; nil: none can be read.
 	file File
+	// helpers are those of a call, of which number at is shown; nil: the session is.
+	helpers transcript.Inside
+	at      int
 }
 
 // finder is the field of a page in which a text is found.
@@ -36,6 +39,24 @@ func New(of *transcript.Transcript, k *keys.Table, canvas func() transcript.Canv
 	r := &Reader{Page: transcript.NewPage(of, canvas()), finder: finder{keys: k}, canvas: canvas, file: file}
 	r.Height = of.Height
 	return r
+}
+
+// Helpers shows the transcript of helper at of a call.
+func Helpers(of transcript.Inside, at int, k *keys.Table, canvas func() transcript.Canvas, file File) *Reader {
+	r := New(of[at].Transcript, k, canvas, file)
+	r.helpers, r.at = of, at
+	return r
+}
+
+// title names what is shown, and the key for the next helper.
+func (r *Reader) title() (title string, more []paint.Span) {
+	if r.helpers == nil {
+		return "Transcript", nil
+	}
+	if len(r.helpers) > 1 {
+		more = r.hint(keys.InReading, keys.Other, "next helper")
+	}
+	return r.helpers[r.at].Name(), more
 }
 
 // Look finds a text, or opens the field for one.
@@ -68,10 +89,10 @@ func (f *finder) Paste(s string) {
 }
 
 // head is the title of the page, and its keys.
-func (f *finder) head(t *paint.Theme, w int, title string) string {
+func (f *finder) head(t *paint.Theme, w int, title string, first ...[]paint.Span) string {
 	head := f.hint(keys.Everywhere, keys.Back, "closes")
-	for _, more := range [][]paint.Span{f.hint(keys.InReading, keys.Find, "finds"), f.hint(keys.InReading, keys.Next, "next")} {
-		if title := 15; paint.WidthOf(head)+paint.WidthOf(more)+title < w {
+	for _, more := range append(first, f.hint(keys.InReading, keys.Find, "finds"), f.hint(keys.InReading, keys.Next, "next")) {
+		if title := max(15, paint.Width(title)+5); len(more) > 0 && paint.WidthOf(head)+paint.WidthOf(more)+title < w {
 			head = append(append(more, paint.Text.Span(" ")), head...)
 		}
 	}
@@ -99,7 +120,8 @@ func (f *finder) line(t *paint.Theme, w, h int) (last string, x, y int) {
 
 // View draws the page below its title, and the field in the last line.
 func (r *Reader) View(t *paint.Theme, w, h int) (out []string, x, y int) {
-	out = append(out, r.head(t, w, "Transcript"))
+	title, other := r.title()
+	out = append(out, r.head(t, w, title, other))
 	last, x, y := r.line(t, w, h)
 	room := max(h-1, 0)
 	if last != "" {
@@ -126,6 +148,10 @@ func (r *Reader) Key(k keys.Key) (part.Intent, bool) {
 		r.Look("")
 	case keys.Next, keys.Previous:
 		r.find(do == keys.Previous)
+	case keys.Other:
+		if n := len(r.helpers); n > 1 {
+			return part.Show{Overlay: Helpers(r.helpers, (r.at+1)%n, r.keys, r.canvas, r.file)}, true
+		}
 	case keys.Close, keys.Back:
 		return part.Show{}, true
 	case keys.Toggle:

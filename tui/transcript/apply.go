@@ -74,6 +74,7 @@ func (t *Transcript) Apply(e event.Event) {
 	case event.Retrying:
 		t.applyRetry(e)
 	case event.HelperEvent:
+		t.applyHelper(e)
 	case event.UsageUpdated, event.BackgroundChanged:
 		// The footer shows them.
 	case event.BackgroundEnded:

@@ -14,6 +14,9 @@ func (t *Transcript) Key(k keys.Key, table *keys.Table, c Canvas) (part.Intent, 
 	}
 	switch table.Find(k, keys.InBlock) {
 	case keys.Open:
+		if inside := t.inside(); len(inside) > 0 {
+			return inside, true
+		}
 		t.Toggle(c)
 		return nil, true
 	case keys.Copy:

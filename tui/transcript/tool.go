@@ -53,9 +53,10 @@ type tool struct {
 	server                 *event.ServerCall // nil: it is no call of a server
 	own                    bool              // the person runs it
 
-	live []byte
-	done *event.ToolFinished
-	asks []*question
+	live    []byte
+	done    *event.ToolFinished
+	asks    []*question
+	helpers []*Helper
 }
 
 func (t *tool) Foldable() bool { return true }
@@ -73,6 +74,7 @@ func (t *tool) output(o event.ToolOutput) {
 
 func (t *tool) finish(f event.ToolFinished) {
 	f.Changes = slices.Clone(f.Changes)
+	t.endHelpers(f.Helpers)
 	for i := range f.Changes { // the diffs are what is drawn
 		f.Changes[i].Before, f.Changes[i].After = nil, nil
 	}
@@ -89,6 +91,7 @@ func (t *tool) finish(f event.ToolFinished) {
 func (t *tool) Draw(c Canvas) []string {
 	out := append(t.head(c), t.sent(c)...)
 	out = append(out, t.answers(c)...)
+	out = append(out, t.helped(c)...)
 	if t.done == nil {
 		return append(out, t.running(c)...)
 	}
@@ -259,7 +262,7 @@ func (t *tool) status(c Canvas) []paint.Span {
 	if len(words) > 0 {
 		how = []paint.Span{s.Span(strings.Join(words, " "))}
 	}
-	if f.Duration >= time.Millisecond && (t.kind == word.KindCommand || t.kind == word.KindServer) {
+	if f.Duration >= time.Millisecond && (t.kind == word.KindCommand || t.kind == word.KindServer || t.kind == word.KindDelegate) {
 		took = []paint.Span{paint.Dim.Span(short.Duration(f.Duration))}
 	}
 	return paint.Joined(count, how, took)
@@ -305,7 +308,7 @@ func (t *tool) ended(c Canvas) []string {
 func (t *tool) ownLine() bool {
 	f := t.done
 	switch {
-	case f.Message == "" || f.Outcome == word.OK && (t.kind == word.KindRead || t.kind == word.KindCommand || f.Job != 0 || len(f.Changes) > 0):
+	case f.Message == "" || len(t.helpers) > 0 || f.Outcome == word.OK && (t.kind == word.KindRead || t.kind == word.KindCommand || f.Job != 0 || len(f.Changes) > 0):
 		return false
 	case f.Outcome == word.Refused:
 		return len(t.asks) == 0
