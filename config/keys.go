@@ -123,6 +123,9 @@ func (p Paths) changeKeys(ctx context.Context, change func(map[string]keptKey)) 
 	return hostfile.Write(p.KeysFile(), append(data, '\n'), keysMode)
 }
 
+// Unread says why the kept keys are not used; nil: they are.
+func (c Config) Unread() error { return c.unread }
+
 // CheckKey says why a text cannot be a key. It never repeats the text.
 func CheckKey(key string) error {
 	switch {

@@ -218,16 +218,16 @@ func (s *Screen) PickPlace(ctx context.Context, title, why, does string, places 
 
 // SetUp shows only the setup of a model, until a choice is kept or the person leaves. The words are those
 // about what was kept; "": nothing was. tour: the person wants the tour.
-func (s *Screen) SetUp(ctx context.Context, why string) (words string, tour bool, err error) {
+func (s *Screen) SetUp(ctx context.Context, why string) (chosen setup.Choice, words string, tour bool, err error) {
 	err = s.show(ctx, func(m *app) tea.Cmd {
 		steps := setup.Setup{
 			Setting: m.setting(), Work: m.offers.Setup, Why: why,
 			Tour: func() part.Intent { tour = true; return part.Quit{} },
-			Done: func(_ setup.Choice, kept string) part.Intent { words = kept; return part.Quit{} },
+			Done: func(c setup.Choice, kept string) part.Intent { chosen, words = c, kept; return part.Quit{} },
 		}
 		return m.do(steps.Show())
 	})
-	return words, tour, err
+	return chosen, words, tour, err
 }
 
 // show is Run; with alone it shows only the overlay that alone opens.

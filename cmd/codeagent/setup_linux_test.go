@@ -113,10 +113,17 @@ func TestSetupOnTheScreen(t *testing.T) {
 	term.WaitFor("Nothing was sent")
 	term.Write("/model\r")
 	term.WaitFor("Another provider, or a key")
+	term.WaitFor("Tab another provider")
 	term.Write("another provider\r")
 	term.WaitFor("the kept key")
-	term.Write("\x1b")
-	term.WaitGone("Which model should")
+	term.Write("127\r")
+	term.WaitFor("Model of 127-0-0-1-")
+	term.WaitFor("› scripted")
+	term.Write("\r")
+	term.WaitGone("Trying")
+	term.WaitFor("Ask codeagent")
+	term.WaitUntil("the choice kept again", func(s string) bool { return strings.Count(s, "kept in ~/.config/codeagent/config.toml") >= 1 })
+	term.WaitGone(switching)
 	term.Write("/quit\r")
 	if err := term.WaitExit(); err != nil {
 		t.Error(err)
@@ -161,6 +168,11 @@ func TestSetupOnTheScreen(t *testing.T) {
 	if r := run1(t, u.codeagent("exec", "hello")); r.code != 4 || !strings.Contains(r.stderr, "the kept keys are not used") || !strings.Contains(r.stderr, "mode 644") {
 		t.Errorf("exec with a file that others read: %+v", r)
 	}
+	term = golden.Start(t, u.codeagent("--model", "groq/any"), 100, 30)
+	term.WaitFor("Another address")
+	term.WaitFor("the kept keys are not used")
+	term.Write("\x1b")
+	_ = term.WaitExit()
 }
 
 // TestConfigOnTheScreen: /config says where each value comes from, changes one for the session and one in the

@@ -95,7 +95,7 @@ func standard() []Binding {
 		{InPicker, []string{"down", "ctrl+n"}, Down, "select the one below"},
 		{InPicker, []string{"home"}, Top, "select the first one"},
 		{InPicker, []string{"end"}, End, "select the last one"},
-		{InPicker, []string{"tab"}, All, "sessions: this folder or all; permissions: what was asked"},
+		{InPicker, []string{"tab"}, All, "sessions: this folder or all; permissions: what was asked; models: another provider"},
 		{InPicker, []string{"ctrl+r"}, Rename, "sessions: rename the selected one; servers: restart it; providers: enter another key"},
 		{InPicker, []string{"ctrl+s"}, Keep, "themes, models, efforts, settings: use the selected one, and keep it in the settings"},
 		{InPicker, []string{"ctrl+x"}, Remove, "delete the selected session, end the command, revoke the permission, forget the kept key"},

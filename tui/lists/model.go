@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/tui/keys"
 	"codeagent/tui/part"
 	"codeagent/tui/picker"
 )
@@ -45,16 +46,17 @@ func (m Model) Show(argument string) part.Intent {
 			rows, err := m.Models.List(ctx)
 			return append(rows, setUp), err
 		}
-		use := p.Choose
+		use, begin := p.Choose, part.Idle{Name: "/model", Then: m.SetUp()}
 		p.Choose = func(r picker.Row) part.Intent {
 			if r.Id == setUp.Id {
-				return part.Idle{Name: "/model", Then: m.SetUp()}
+				return begin
 			}
 			return use(r)
 		}
 		for i := range p.Deeds {
 			p.Deeds[i].Fits = func(r picker.Row) bool { return r.Id != setUp.Id }
 		}
+		p.Deeds = append(p.Deeds, picker.Action{Do: keys.All, Help: "another provider", All: true, Run: func(picker.Row, string) part.Intent { return begin }})
 	}
 	return part.Show{Overlay: p}
 }

@@ -314,10 +314,10 @@ func (ses *Base) chooseModel(ctx context.Context) error {
 	var err error
 	ses.chosen, err = providers.Of(ses.Workspace).Choose(ctx, w)
 	code, _, _ := cli.ExitOf(err)
-	switch asks := o.Attended && !o.Tour && !w.Needed; {
-	case asks && err != nil && code == cli.ExitSignIn:
+	switch keyless := o.Attended && !w.Needed && err != nil && code == cli.ExitSignIn; {
+	case keyless && !o.Tour:
 		return &NoModel{Err: err}
-	case err != nil:
+	case err != nil && !keyless:
 		return err
 	case ses.chosen.Model != nil:
 		return ses.chosen.Sees(ses.images)

@@ -73,7 +73,7 @@ func (ps Providers) List(ctx context.Context, now Chosen, attended bool) ([]List
 		}
 	}
 	if err := failed[0]; err != nil && now.from.BaseURL == "" {
-		return out, errors.New("no model is configured: set OPENAI_API_KEY or OPENAI_BASE_URL, or use --model")
+		return out, errors.New("no model is configured: set one up, or set OPENAI_API_KEY or OPENAI_BASE_URL")
 	} else if err != nil {
 		return out, fmt.Errorf("the provider in use did not list its models: %w", err)
 	}

@@ -2,6 +2,7 @@ package providers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -70,12 +71,19 @@ func NameFor(address string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return strings.Trim(strings.Map(func(r rune) rune {
+	if p.Address() != p.BaseURL {
+		return "", errors.New("leave password, query and fragment out: the key is entered next")
+	}
+	name := strings.Trim(strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r
 		}
 		return '-'
-	}, strings.ToLower(p.Host())), "-"), nil
+	}, strings.ToLower(p.Host())), "-")
+	if _, known := (config.Config{}).Provider(name, nil); known { // whose key would go there
+		name += "-server"
+	}
+	return name, nil
 }
 
 // Exposed reports whether what is sent to an address crosses a network unencrypted.

@@ -69,14 +69,17 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 			f = again
 			continue
 		}
-		if said, played, ok := withoutModel(ctx, s, f, err); ok {
-			o.said, o.tour = said, played
+		if again, said, played, ok := withoutModel(ctx, s, f, err); ok {
+			f, o.said, o.tour = again, said, played
 			continue
 		}
 		if err != nil || next == nil {
 			return err
 		}
 		prompt = ""
+		if next.Model != "" {
+			f = withChosen(ctx, s, f, next.Model)
+		}
 		if next.Fresh { // in the same folder
 			f.Folder, o.Images, o.Learn, o.from, o.said = next.Folder, nil, nil, next, ""
 			continue

@@ -44,7 +44,7 @@ func offer(ctx context.Context, ses *conversation.Session, f cli.Flags, o *tui.O
 		o.Setup = work
 		o.SetUp = func(ctx context.Context, c setup.Choice) (leaves bool, err error) {
 			if ses.Tour != nil { // a session with the model begins
-				kept.next = &sessionscmd.ResumeTarget{Fresh: true, Folder: ses.Workspace.Folder}
+				kept.next = &sessionscmd.ResumeTarget{Fresh: true, Folder: ses.Workspace.Folder, Model: c.Title()}
 				return true, nil
 			}
 			l, err := work.listed(ctx, c)

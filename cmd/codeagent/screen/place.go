@@ -60,13 +60,13 @@ func pick(ctx context.Context, s cli.Stdio, title, why, does string, places []li
 
 // withoutModel has the person set up a model, or choose the tour, if err says that there is none; false: err is
 // about something else, or the person chose nothing. said is about what was kept.
-func withoutModel(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (said string, played, ok bool) {
+func withoutModel(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (_ cli.Flags, said string, played, ok bool) {
 	var none *conversation.NoModel
 	if !errors.As(err, &none) {
-		return "", false, false
+		return f, "", false, false
 	}
 	if s.Dumb() {
-		return "", none.Err == nil, none.Err == nil
+		return f, "", none.Err == nil, none.Err == nil
 	}
 	why := "No model is configured. For the tour none is needed: it writes a file here, asks to write one outside, and offers to remove both."
 	if none.Err != nil {
@@ -74,10 +74,21 @@ func withoutModel(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (sai
 	}
 	work, err := newModelSetup(ctx, s, f)
 	if err != nil {
-		return "", false, false
+		return f, "", false, false
 	}
-	said, played, err = tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true, Setup: work}).SetUp(ctx, why)
-	return said, played, err == nil && (played || said != "")
+	c, said, played, err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true, Setup: work}).SetUp(ctx, why)
+	if said != "" {
+		f = withChosen(ctx, s, f, c.Title())
+	}
+	return f, said, played, err == nil && (played || said != "")
+}
+
+// withChosen are flags under which the model that was kept is used, whatever comes before the file.
+func withChosen(ctx context.Context, s cli.Stdio, f cli.Flags, model string) cli.Flags {
+	if now, err := workspace.Settings(ctx, s, f); err == nil && !now.Origin("model").InFile() {
+		f.Model = model
+	}
+	return f
 }
 
 // recentFolders are the folders of earlier sessions that are still there, last used first.

@@ -58,10 +58,13 @@ func (m modelSetup) Place() string {
 
 func (m modelSetup) tilde(path string) string { return paint.Tilde(path, m.s.Env("HOME")) }
 
-func (m modelSetup) Providers(ctx context.Context) (out []setup.Provider, err error) {
-	ps, _, err := m.now(ctx)
+func (m modelSetup) Providers(ctx context.Context) (out []setup.Provider, unread error) {
+	ps, ws, err := m.now(ctx)
 	if err != nil {
 		return nil, inWords(err)
+	}
+	if err := ws.Config.Unread(); err != nil {
+		unread = fmt.Errorf("the kept keys are not used: %w", err)
 	}
 	for _, c := range ps.Candidates(ctx) {
 		p := describe(c.Provider)
@@ -80,7 +83,7 @@ func (m modelSetup) Providers(ctx context.Context) (out []setup.Provider, err er
 		}
 		out = append(out, p)
 	}
-	return out, nil
+	return out, unread
 }
 
 // describe is what a person is shown of a provider whose key is asked for.

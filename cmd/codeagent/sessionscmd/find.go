@@ -45,8 +45,8 @@ type ResumeTarget struct {
 	// After: another session of this run came before, and --model applied to that one.
 	After bool
 	// Effort is how long the model may think, as the person chose in the session before; empty: they did
-	// not.
-	Effort string
+	// not. Model is what they set up there, likewise.
+	Effort, Model string
 }
 
 func (r *Which) Add(cmd *cobra.Command, verb string) {
