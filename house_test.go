@@ -174,6 +174,8 @@ var rooms = []room{
 	{path: "mcp/serve", floor: 1, imports: []string{"internal/short", "internal/visible", "mcp/inquiry", "model"}},
 	// The sign-in to a server that is reached by URL: it listens on loopback, and keeps secrets.
 	{path: "mcp/signin", floor: 1, imports: []string{"hostfile", "internal/short", "internal/visible", "sandbox"}},
+	// The client of one language server: hostile texts. It starts no program and touches no file.
+	{path: "diagnostics", floor: 1, imports: []string{"internal/short", "internal/visible"}},
 	{path: "mcp", floor: 1, imports: []string{"internal/jsonrpc", "internal/linereader", "internal/picture", "internal/short", "internal/visible", "mcp/inquiry", "model"}},
 
 	// Floor 2: deeds.
@@ -237,7 +239,7 @@ var rooms = []room{
 	{path: "cmd/codeagent/acpcmd", floor: 4, imports: []string{"acp", "agent", "approvals", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "prompts", "session", "tools", "undo"}},
 	// What the screen and an editor offer beside talking: written once, shown in two ways.
 	{path: "cmd/codeagent/commands", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "approvals/plain", "approvals/without", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "event", "exec", "hostfile", "internal/short", "internal/visible", "prompts", "sandbox", "undo"}},
-	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/extensions", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "egress", "event", "exec", "hooks", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "telemetry", "tools", "undo"}},
+	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/extensions", "cmd/codeagent/instructions", "cmd/codeagent/languages", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "egress", "event", "exec", "hooks", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "telemetry", "tools", "undo"}},
 	{path: "cmd/codeagent/helpcmd", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "docs", "hostfile", "tui/markdown", "tui/paint"}},
 	// What a shell offers while a command line is typed.
 	{path: "cmd/codeagent/completion", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "eventlog", "internal/visible"}},
@@ -258,6 +260,8 @@ var rooms = []room{
 	// The MCP servers of a session: the one place where settings, sandbox, protocol and gate of a
 	// server meet.
 	{path: "cmd/codeagent/servers", floor: 4, imports: []string{"approvals", "approvals/content", "approvals/decide", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "config/server", "event", "exec", "hostfile", "internal/short", "internal/visible", "mcp", "mcp/inquiry", "mcp/signin", "model", "sandbox", "tools", "undo"}},
+	// The language servers of a session: where settings, sandbox and the client of each meet.
+	{path: "cmd/codeagent/languages", floor: 4, imports: []string{"cmd/codeagent/servers", "cmd/codeagent/workspace", "config", "config/server", "diagnostics", "event", "exec", "hostfile", "sandbox"}},
 	// Reads what the user and trusted projects add: hooks and skills.
 	{path: "cmd/codeagent/extensions", floor: 4, imports: []string{"cmd/codeagent/workspace", "config", "config/server", "hooks", "hostfile", "internal/short", "sandbox", "sandbox/named", "skills"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
@@ -355,6 +359,8 @@ var starters = []permitted{
 	{"cmd/codeagent/screen/lines.go", "the reader of typed lines, which ends with the input"},
 	{"cmd/codeagent/acpcmd", "what is looked up beside the start of a session, ended with it"},
 	{"cmd/codeagent/servers", "the starts of the servers and who follows each to its end, ended by Close; who waits for all starts, which have time limits"},
+	{"cmd/codeagent/languages", "the ends of the servers, joined by Close"},
+	{"diagnostics", "the worker of a server, ended by Close"},
 	{"cmd/codeagent/providers", "the lists of models of several providers, each ended by its time limit"},
 	{"cmd/codeagent/workspace", "what git trusts while a session starts, the sweep of old temporary folders"},
 	{"exec", "output copiers and the waiter, joined before Run returns; jobs"},

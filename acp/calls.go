@@ -219,6 +219,9 @@ func (v *view) ended(e event.ToolFinished, replaying bool) []any {
 	if e.Message != "" {
 		u.Content = append(u.Content, words(e.Message))
 	}
+	for _, d := range e.Diagnostics {
+		u.Content = append(u.Content, words(strings.Join(append([]string{d.Title}, d.Lines...), "\n")))
+	}
 	if c.hint != "" {
 		u.Content = append(u.Content, words("what would allow it: "+c.hint))
 	}

@@ -113,6 +113,8 @@ type Config struct {
 	Helper func(ctx context.Context, n int, kind string) (Helper, error)
 	// PublishAt is the host's address at which ports of jobs are served; the zero value: none is.
 	PublishAt netip.Addr
+	// Diagnostics finds errors in files that calls changed. It may be nil.
+	Diagnostics Diagnostics
 	// Attended: somebody can answer a question.
 	Attended bool
 	// Hold reports whether refused system calls of a command that starts now may be held for

@@ -143,11 +143,7 @@ func (c *toolCall) followed(ctx context.Context, res tools.Result, words string)
 	if added == "" {
 		return res
 	}
-	res.Text = strings.TrimRight(res.Text, "\n") + added
-	if less := res.Less; less != nil {
-		res.Less = func(most int) string { return less(max(0, most-len(added))) + added }
-	}
-	return res
+	return res.With(added)
 }
 
 // ended describes a result to a hook.

@@ -43,7 +43,7 @@ func finished(a approvals.Action, res tools.Result) event.ToolFinished {
 		CallID: a.CallID, Tool: a.Tool, Kind: a.Kind.Shown(), Title: a.Title,
 		Outcome: res.Outcome, Exit: res.Exit, Signal: res.Signal, Output: res.Output, Duration: res.Duration,
 		Limit: res.Limit, Verdict: res.Verdict, Message: res.Message, Job: res.Job, Running: res.Running, Spill: res.Spill,
-		Changed: res.Changed, Changes: res.Changes, Structured: res.Structured, Helpers: res.Helpers,
+		Changed: res.Changed, Changes: res.Changes, Diagnostics: res.Diagnostics, Structured: res.Structured, Helpers: res.Helpers,
 	}
 }
 

@@ -23,6 +23,8 @@ package agent
 //	  v
 //	Verdict -> denied, and on-failure or calls are held: ask, settle, run once more
 //	  v
+//	diagnosed  Diagnostics.After     adds errors in changed files
+//	  v
 //	after   Hooks.Fire               adds words
 //	  v
 //	report  result text for the model (with what was refused), ToolFinished
@@ -128,7 +130,7 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 	if err != nil {
 		return res, err
 	}
-	return c.followed(ctx, res, words), nil
+	return c.followed(ctx, c.diagnosed(ctx, res), words), nil
 }
 
 // decided goes from the decision to the result. asks are why hooks want a question.

@@ -47,6 +47,8 @@ type Config struct {
 	Extensions Extensions
 	// MCP is the [mcp] table.
 	MCP mcp `toml:"mcp"`
+	// Diagnostics is the [diagnostics] table; see LanguageServers.
+	Diagnostics diagnostics `toml:"diagnostics"`
 	// ProjectFile is the path of a .codeagent/config.toml in the workspace. It
 	// is not read; a notice says so. Empty: no such file.
 	ProjectFile string

@@ -156,6 +156,8 @@ func TestEverySetting(t *testing.T) {
 			overrides = append(overrides, "mcp.servers.n.url=http://x/mcp")
 		case strings.HasPrefix(key, "mcp.servers.n.") && key != "mcp.servers.n.command":
 			overrides = append(overrides, "mcp.servers.n.command=x")
+		case strings.HasPrefix(key, "diagnostics.servers.n."):
+			overrides = append([]string{"diagnostics.servers.n.command=x", `diagnostics.servers.n.extensions=[".x"]`}, overrides...)
 		}
 		c, err := load(t, "", config.Sources{Overrides: overrides})
 		if key == "model_provider" {

@@ -107,7 +107,7 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 	for _, f := range src.Flags {
 		errs = append(errs, c.setFlag(f))
 	}
-	errs = append(errs, c.checkTogether(), c.takeServers())
+	errs = append(errs, c.checkTogether(), c.takeServers(), c.checkLanguages())
 	if src.Workspace != "" {
 		project := filepath.Join(src.Workspace, ".codeagent", "config.toml")
 		if _, err := hostfile.Lstat(project); err == nil {
@@ -120,11 +120,11 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 // Check reports what is wrong with text, as that of File.
 func (src Sources) Check(text []byte) error {
 	c := newConfig()
-	return errors.Join(append(c.takeFile(src.File, text), c.checkTogether(), c.takeServers())...)
+	return errors.Join(append(c.takeFile(src.File, text), c.checkTogether(), c.takeServers(), c.checkLanguages())...)
 }
 
 func newConfig() *Config {
-	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelSettings{}, Bound: map[string]*[]string{}, Themes: map[string]*map[string]string{}, Extensions: Extensions{Hooks: map[string]*[]Hook{}}, MCP: mcp{Enabled: map[string]*bool{}, Tables: map[string]*server.Settings{}}, sources: sources{origins: map[string]Origin{}}}
+	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Models: map[string]*ModelSettings{}, Bound: map[string]*[]string{}, Themes: map[string]*map[string]string{}, Extensions: Extensions{Hooks: map[string]*[]Hook{}}, MCP: mcp{Enabled: map[string]*bool{}, Tables: map[string]*server.Settings{}}, Diagnostics: diagnostics{Switches: map[string]*bool{}, Tables: map[string]*LanguageServer{}}, sources: sources{origins: map[string]Origin{}}}
 }
 
 func (c *Config) loadFile(ctx context.Context, name string) []error {

@@ -121,6 +121,8 @@ type ToolFinished struct {
 	Changes []FileChange `json:",omitempty"`
 	// Changed is what a command changed, as far as that is known.
 	Changed sandbox.Changes `json:",omitzero"`
+	// Diagnostics are errors that language servers found in files that this or an earlier call changed.
+	Diagnostics []Diagnostics `json:",omitempty"`
 	// Structured is the structured content that an MCP server answered, as JSON, or "".
 	Structured string `json:"-"`
 	// Message says in one line what was done or failed; may be empty.
@@ -160,6 +162,15 @@ type HelperEnd struct {
 	// Tokens counts input and output, Calls the tool calls.
 	Tokens, Calls int
 	Duration      time.Duration
+}
+
+// Diagnostics are the errors that one language server found. Its texts are bounded, in one line each and
+// harmless.
+type Diagnostics struct {
+	// Title says how many there are and who found them: "2 new errors (gopls)".
+	Title string `json:"title"`
+	// Lines has an error each: "main.go:3:2: error: undefined: x".
+	Lines []string `json:"lines,omitempty"`
 }
 
 // FileChange is one changed file.

@@ -96,6 +96,7 @@ type item struct {
 	background
 	delta
 	changeList
+	Diagnostics []event.Diagnostics `json:"diagnostics,omitempty"`
 	*serverCall
 	// todo_list
 	Items []todo `json:"items,omitempty"`
@@ -402,7 +403,7 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 		}
 	}
 	it.changed(e.Changed)
-	it.Message = e.Message
+	it.Message, it.Diagnostics = e.Message, e.Diagnostics
 	return []line{{Type: "item.completed", Item: &it}}
 }
 

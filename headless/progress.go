@@ -279,6 +279,12 @@ func (p *progress) tool(e event.ToolFinished) {
 		p.line("", "  %s %s (+%d -%d)", c.Kind, c.Path, c.Added, c.Removed)
 	}
 	p.changed(e.Changed)
+	for _, d := range e.Diagnostics {
+		p.line("33", "  %s", d.Title)
+		for _, l := range d.Lines {
+			p.line("2", "    %s", l)
+		}
+	}
 	p.denied(denials, spared)
 }
 

@@ -71,7 +71,7 @@ func OnlyOutside(v sandbox.Verdict) bool {
 }
 
 // ownLines are the beginnings of lines by which results tell the model what codeagent did.
-var ownLines = []string{"[sandbox]", "[approval]", "[ended early"}
+var ownLines = []string{"[sandbox]", "[approval]", "[ended early", "[diagnostics]"}
 
 // Foreign returns the words of somebody else in a result: lines that look like codeagent's own get a
 // bar in front.

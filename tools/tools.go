@@ -158,6 +158,8 @@ type Result struct {
 	Changes []event.FileChange
 	// Changed is what a command changed, as far as undo knows it.
 	Changed sandbox.Changes
+	// Diagnostics are errors that language servers found.
+	Diagnostics []event.Diagnostics
 	// Plan and Explanation are set by update_plan.
 	Plan        []event.PlanStep
 	Explanation string
@@ -339,6 +341,15 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 		err = fmt.Errorf("%s: %w", c.action.Tool, err)
 	}
 	return r, err
+}
+
+// With adds text to r, which no cut removes.
+func (r Result) With(text string) Result {
+	r.Text = strings.TrimRight(r.Text, "\n") + text
+	if less := r.Less; less != nil {
+		r.Less = func(most int) string { return less(max(0, most-len(text))) + text }
+	}
+	return r
 }
 
 // sayUndoable adds to the text what the call deleted or overwrote and undo can restore.

@@ -194,6 +194,9 @@ func calls() []situation {
 	}
 	changed := event.ToolFinished{Outcome: word.OK, Duration: time.Second, Changed: sandbox.Changes{List: []sandbox.Change{
 		{Path: "/home/ada/src/app/a.go", Kind: sandbox.Updated}, {Path: "/home/ada/src/app/b.go", Kind: sandbox.Deleted}, {Path: "/home/ada/src/app/dir/", Kind: sandbox.Added}, {Path: "/srv/more/x", Kind: sandbox.Updated}}}}
+	edit := event.ToolFinished{CallID: "e", Kind: word.KindEdit, Title: "edit a.go", Outcome: word.OK, Changes: []event.FileChange{{Path: "a.go", Kind: sandbox.Updated, Diff: "@@ -1,1 +1,1 @@\n-return a\n+return b\n", Added: 1, Removed: 1}},
+		Diagnostics: []event.Diagnostics{{Title: "5 new errors (gopls)", Lines: []string{"a.go:1:8: error: undefined: b, whose message is so long that it does not fit into one line of any of these screens, not even the widest of them [compiler UndeclaredName]", "a.go:2:1: error: two", "a.go:3:1: error: three", "a.go:4:1: error: four", "a.go:5:1: error: five"}}}}
+	wrong := []do{says("go"), emits(event.ToolStarted{CallID: "e", Kind: word.KindEdit, Title: "edit a.go"}, edit), ends(word.TurnDone, nil)}
 	return []situation{
 		{name: "command-runs", steps: working("make check", emits(event.ToolOutput{CallID: "c", Data: []byte(lines + "the last line\n")}))},
 		{name: "command-ok", steps: over(event.ToolFinished{Outcome: word.OK, Output: "ok\n", Duration: 1500 * time.Millisecond})},
@@ -217,6 +220,8 @@ func calls() []situation {
 		{name: "session", steps: []do{emits(recorded()[1:]...)}},
 		{name: "diff-new", steps: diff("new.txt", "--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,60 @@\n"+added.String(), event.FileChange{Kind: sandbox.Added, Added: 60})},
 		{name: "diff-deleted", steps: diff("old.txt", "--- a/old.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n", event.FileChange{Kind: sandbox.Deleted, Removed: 2})},
+		{name: "diff-diagnostics", steps: wrong},
+		{name: "diff-diagnostics-open", steps: append(wrong[:len(wrong):len(wrong)], presses("ctrl+o"))},
 		{name: "diff-moved", steps: diff("to.go", "", event.FileChange{Kind: sandbox.Moved, From: "from.go"})},
 		{name: "diff-wide", steps: diff("wide.txt", "@@ -1,1 +1,1 @@\n-"+strings.Repeat("old 漢字 ", 30)+"\n+"+strings.Repeat("new 漢字 ", 30)+"\n", event.FileChange{Kind: sandbox.Updated, Added: 1, Removed: 1})},
 		{name: "plan-open", steps: []do{emits(event.PlanUpdated{Steps: []event.PlanStep{{Step: "read the parser and everything that calls it, to see which branch loses a token", Status: word.StepCompleted}, {Step: "mend it", Status: word.StepCompleted}, {Step: "run the tests", Status: word.StepInProgress}, {Step: "write it down"}, {Step: "commit"}}}), sees("plan 3 of 5"), types("\x1bp"), sees("folds it")}},

@@ -36,6 +36,8 @@ type Settings struct {
 	// Cwd is "private" or "workspace": the folder that the server starts in. Empty: see InWorkspace.
 	Cwd     string  `toml:"cwd,omitempty"`
 	Sandbox Sandbox `toml:"sandbox,omitempty"`
+	// Needs are programs in PATH that it starts and places that it reads, if no rule hides them.
+	Needs []string `toml:"-"`
 	// Origin says who configured it: OfUser, OfProject or OfEditor.
 	Origin string `toml:"-"`
 }

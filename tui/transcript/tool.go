@@ -295,6 +295,7 @@ func (t *tool) ended(c Canvas) []string {
 		out = append(out, t.printed(c)...)
 	}
 	out = append(out, t.changed(c)...)
+	out = append(out, t.diagnostics(c)...)
 	if f.Outcome == word.Interrupted && !c.open {
 		return out // its denials are not why it ended
 	}
@@ -436,6 +437,24 @@ func (t *tool) changed(c Canvas) []string {
 		out = append(out, c.row(paint.Dim.Span(words))...)
 	}
 	return out
+}
+
+// diagnostics are the errors in changed files: how many, and the first ones or all in an open call.
+func (t *tool) diagnostics(c Canvas) []string {
+	var out []string
+	for _, d := range t.done.Diagnostics {
+		out = append(out, c.Theme.Row(c.Inner(), paint.Warn.Span(d.Title)))
+		var lines []string
+		for _, line := range d.Lines {
+			if c.open {
+				lines = append(lines, c.Theme.Wrap(c.Inner(), paint.Dim.Span(line))...)
+			} else {
+				lines = append(lines, c.Theme.Row(c.Inner(), paint.Dim.Span(line)))
+			}
+		}
+		out = append(out, c.Fold(lines, foldedLines, 0)...)
+	}
+	return paint.Indent(out)
 }
 
 // changeCount is how many lines changed; of a file that only moved, whence.

@@ -22,6 +22,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/extensions"
 	"codeagent/cmd/codeagent/instructions"
+	"codeagent/cmd/codeagent/languages"
 	"codeagent/cmd/codeagent/providers"
 	"codeagent/cmd/codeagent/servers"
 	"codeagent/cmd/codeagent/sessionscmd"
@@ -425,6 +426,9 @@ func Join(base *Base, screen Face) *Session {
 			return ended
 		},
 	})
+	if checker := ses.languages(); checker != nil {
+		cfg.Diagnostics = checker
+	}
 	ses.Agent = agent.New(cfg)
 	ses.start = event.SessionStarted{
 		ID: id, Folder: ses.Workspace.Folder, Policy: ses.Workspace.Config.Sandbox.Mode, Approval: string(mode),
@@ -435,6 +439,16 @@ func Join(base *Base, screen Face) *Session {
 	}
 	ses.describe(ses.chosen)
 	return ses
+}
+
+// languages are the language servers that may be started; nil: none.
+func (ses *Session) languages() *languages.Languages {
+	l := languages.New(languages.Options{
+		Workspace: ses.Workspace, Trusted: func(p sandbox.Policy) sandbox.Policy { return ses.trusted().Protect(p) },
+		Warn: func(text string) { ses.face.Emit(event.Notice{Level: word.LevelWarning, Text: text}) },
+	})
+	ses.Workspace.AtClose(func() error { l.Close(); return nil })
+	return l
 }
 
 // Begin shows the face the session and what was found when it was opened. From here on the MCP servers

@@ -55,7 +55,7 @@ func runtime(ctx context.Context, ws *workspace.Workspace, home string, set serv
 	env := sandbox.Env{Exclude: []string{"HOME", "PWD", "TMPDIR", "XDG_*"}}
 	if f.packages {
 		env.Include, env.Set = set.Sandbox.Env, set.Env
-		for _, text := range set.Args {
+		for _, text := range slices.Concat(set.Args, set.Needs) {
 			f.words(text, f.word)
 		}
 	}
@@ -193,7 +193,7 @@ func showIn(own, home string, files sandbox.FileSystem, set server.Settings) err
 	defer root.Close()
 	names := slices.Concat(set.Sandbox.Write, set.Sandbox.Read)
 	if set.Origin != server.OfProject {
-		names = append(names, words(set)...)
+		names = slices.Concat(names, words(set), set.Needs)
 	}
 	for i, name := range names {
 		place := filepath.Clean(expanded(home, name))
