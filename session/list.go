@@ -19,7 +19,8 @@ type Summary struct {
 	ID string
 	// Title is the name that the user gave it, First the beginning of its first message.
 	Title, First string
-	Folder       string
+	// Folder is where it works, Branch what was checked out there at its last turn; "": not known.
+	Folder, Branch string
 	// Origin is the session that this one is a fork of, or "".
 	Origin        string
 	Created, Used time.Time
@@ -122,8 +123,25 @@ func (s *Store) fill(out *Summary) error {
 		return err
 	}
 	r, err := v.last(hasTitle, v.end-near)
-	out.Title = r.Title
+	out.Title, out.Branch = r.Title, r.Branch
 	return err
+}
+
+// Titled returns the sessions of which in holds and whose name has every word of text, in any case, last used
+// first.
+func (s *Store) Titled(text string, in func(Summary) bool) (out []Summary, err error) {
+	words := strings.Fields(strings.ToLower(text))
+	for sum, err := range s.List() {
+		if err != nil {
+			return nil, err
+		}
+		name := strings.ToLower(sum.Title + " " + sum.First)
+		lacks := func(word string) bool { return !strings.Contains(name, word) }
+		if len(words) > 0 && sum.Damaged == "" && in(sum) && !slices.ContainsFunc(words, lacks) {
+			out = append(out, sum)
+		}
+	}
+	return out, nil
 }
 
 // Find returns the session with that name: an ID, or the beginning of an ID with at least four

@@ -62,7 +62,9 @@ type record struct {
 	Item *model.Item `json:"item,omitempty"`
 	// Title is in every open, turn and title record. The last of them counts, so the title is
 	// always near the end.
-	Title   string `json:"title,omitempty"`
+	Title string `json:"title,omitempty"`
+	// Branch is what was checked out in the folder, in the same records.
+	Branch  string `json:"branch,omitempty"`
 	PID     int    `json:"pid,omitempty"`
 	Program string `json:"program,omitempty"`
 	Model   string `json:"model,omitempty"`

@@ -52,8 +52,8 @@ type Session struct {
 	// behind is the end of the file after a rewind that has no effect yet; view ends where
 	// the conversation is rewound to. 0: no rewind.
 	behind int64
-	// title is repeated in every turn record.
-	title string
+	// title and branch are repeated in every turn record.
+	title, branch string
 	// broken: the rest of a failed write could not be removed.
 	broken error
 	// unlisted: the directory entry may not be on disk yet.
@@ -100,7 +100,7 @@ func (s *Session) Compacted(items []model.Item) error {
 	}
 	err := s.record(record{Kind: kindCompacted, Items: items})
 	if err == nil && s.title != "" { // the title must stay near the end
-		err = s.record(record{Kind: kindTitle, Title: s.title})
+		err = s.record(record{Kind: kindTitle, Title: s.title, Branch: s.branch})
 	}
 	if err == nil {
 		err = s.sync() // between turns nothing else would sync
@@ -127,7 +127,7 @@ func (s *Session) Rename(title string) error {
 		return errors.New("this session has no message yet")
 	}
 	title = firstWords(title)
-	if err := s.record(record{Kind: kindTitle, Title: title}); err != nil {
+	if err := s.record(record{Kind: kindTitle, Title: title, Branch: s.branch}); err != nil {
 		return err
 	}
 	s.title = title
@@ -141,7 +141,7 @@ func (s *Session) EndTurn(outcome string, usage model.Usage) error {
 	if s.f == nil {
 		return s.broken
 	}
-	if err := s.record(record{Kind: kindTurn, Title: s.title, Outcome: outcome, Usage: &usage}); err != nil {
+	if err := s.record(record{Kind: kindTurn, Title: s.title, Branch: s.branch, Outcome: outcome, Usage: &usage}); err != nil {
 		return err
 	}
 	return s.sync()
@@ -236,6 +236,13 @@ func (s *Session) All() iter.Seq2[model.Item, error] {
 	}
 }
 
+// SetBranch says what is checked out in the folder. The next record has it.
+func (s *Session) SetBranch(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.branch = short.Head(name, maxFirst)
+}
+
 // Close closes the session; another process may then resume it.
 func (s *Session) Close() error {
 	s.mu.Lock()
@@ -287,7 +294,7 @@ func (s *Session) create(item model.Item, line []byte) error {
 // opened returns the record of a process that begins to write.
 func (s *Session) opened() record {
 	m := s.info.Model
-	return record{Kind: kindOpen, At: s.now(), Title: s.title, PID: os.Getpid(), Program: s.info.Program, Model: m.Name, Provider: m.Provider, Host: m.Host}
+	return record{Kind: kindOpen, At: s.now(), Title: s.title, Branch: s.branch, PID: os.Getpid(), Program: s.info.Program, Model: m.Name, Provider: m.Provider, Host: m.Host}
 }
 
 // record writes r with the time; mu is held.

@@ -79,7 +79,11 @@ func (m *app) commands() slash.Commands {
 	leaving := func(name string, do func(context.Context) error) func(string) part.Intent {
 		return func(string) part.Intent { return leave(name, m.facts.Running, do) }
 	}
-	sessions := shows(func() part.Overlay { return lists.OfSessions(s, o.Sessions) })
+	sessions := func(title string) part.Intent {
+		list := lists.OfSessions(s, o.Sessions)
+		list.Paste(title)
+		return part.Show{Overlay: list}
+	}
 	return slash.Commands{
 		{Name: "help", Help: "the keys and commands", Run: drawn("Help", func(t *paint.Theme, w int) []string { return slash.Help(t, w, m.callable(), m.keys) })},
 		{Name: "status", Help: "model, folder, sandbox, what is not enforced here, tokens",
@@ -96,7 +100,7 @@ func (m *app) commands() slash.Commands {
 			return undoing.Show(s, o.Undo, m.facts.Session.Folder, func() int { return m.facts.Running })
 		}, Missing: o.Undo == nil},
 		{Name: "ps", Help: "show background commands and their output; end them", Run: shows(func() part.Overlay { return lists.OfJobs(s, o.Background) }), Missing: o.Background == nil},
-		{Name: "sessions", Help: "resume, rename or delete an earlier session", Run: sessions, Missing: o.Sessions == nil},
+		{Name: "sessions", Takes: "[title]", Help: "resume, rename or delete an earlier session", Run: sessions, Missing: o.Sessions == nil},
 		{Name: "theme", Takes: "[name]", Help: "other colours", Run: m.themes},
 		{Name: "config", Help: "the settings that people change: their values, where each comes from", Run: func(string) part.Intent { return m.config(model) }, Missing: e.Settings == nil || e.Setting == nil},
 		{Name: "sandbox", Help: "what commands may touch now", Run: text("Sandbox", e.Sandbox, page.Words), Missing: e.Sandbox == nil},
@@ -108,7 +112,7 @@ func (m *app) commands() slash.Commands {
 		{Name: "init", Help: "have the model write AGENTS.md for this project", Run: func(string) part.Intent { return message.Message{Text: e.Init()} }, Missing: e.Init == nil},
 		{Name: "new", Help: "begin a new session; this one can be resumed", Run: leaving("/new", e.Fresh), Waits: true, Missing: e.Fresh == nil},
 		{Name: "clear", Help: "the same as /new", Run: leaving("/clear", e.Fresh), Waits: true, Missing: e.Fresh == nil},
-		{Name: "resume", Help: "resume an earlier session", Run: sessions, Missing: o.Sessions == nil},
+		{Name: "resume", Takes: "[title]", Help: "resume an earlier session, by words of its title", Run: sessions, Missing: o.Sessions == nil},
 		{Name: "fork", Help: "continue in a copy of this session", Run: leaving("/fork", e.Fork), Waits: true, Missing: e.Fork == nil},
 		{Name: "rename", Takes: "[title]", Help: "give this session a title", Run: func(title string) part.Intent { return rename(o.Sessions, m.facts.Session.ID, title) }, Missing: o.Sessions == nil || e.Fork == nil},
 		{Name: "export", Takes: "[file]", Help: "write this session as a page, .md or .html", Run: e.export, Missing: e.Export == nil},

@@ -112,7 +112,7 @@ func offeredAt(now time.Time) *offered {
 		models: []picker.Row{{Id: "openai/gpt-5", Text: "openai/gpt-5", About: "400k · images"}, {Id: "scripted-1", Text: "scripted-1", About: "configured", Mark: true}, {Id: "ollama/qwen3:8b", Text: "ollama/qwen3:8b", About: "Ollama"}},
 		kept: []lists.Session{
 			{ID: "s1", Name: "the one on the screen", Folder: "/home/ada/src/app", Used: now, Size: 900, Current: true},
-			{ID: "s2", Name: "mend the parser's third branch, it loses the last token of a line", Folder: "/home/ada/src/app", Used: now.Add(-3 * time.Hour), Size: 182 << 10},
+			{ID: "s2", Name: "mend the parser's third branch, it loses the last token of a line", First: "mend the parser", Branch: "topic/parser", Folder: "/home/ada/src/app", Used: now.Add(-3 * time.Hour), Size: 182 << 10},
 			{ID: "s3", Name: "write the release notes", Folder: "/home/ada/src/app", Used: now.Add(-9 * 24 * time.Hour), Size: 3 << 20},
 			{ID: "s4", Name: "somewhere else", Folder: "/home/ada/src/other", Used: now.Add(-72 * time.Hour), Size: 4 << 10},
 		},

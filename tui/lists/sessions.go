@@ -33,9 +33,10 @@ type Sessions interface {
 type Session struct {
 	ID string
 	// Name is its title, or the beginning of its first message.
-	Name   string
-	Folder string
-	Used   time.Time
+	Name string
+	// First is the beginning of its first message, Branch what was checked out in its folder.
+	First, Folder, Branch string
+	Used                  time.Time
 	// Size is its size on disk, in bytes.
 	Size int64
 	// Current: it is the one on the screen.
@@ -53,6 +54,12 @@ func OfSessions(s part.Setting, kept Sessions) *picker.Picker {
 			for i, one := range list {
 				rows[i] = picker.Row{Id: one.ID, Text: cmp.Or(one.Name, "(no message)"), About: Ago(s.Now().Sub(one.Used)) + " · " + short.Size(one.Size), Mark: one.Current}
 				rows[i].More = one.Used.Format("2006-01-02 15:04") + "  " + paint.Tilde(one.Folder, s.Home)
+				if one.Branch != "" {
+					rows[i].More += " (" + one.Branch + ")"
+				}
+				if one.First != "" && one.First != one.Name {
+					rows[i].More += "  " + one.First
+				}
 			}
 			return rows, err
 		}

@@ -67,6 +67,13 @@ func (r *record) join(cfg *agent.Config) string {
 	return cfg.CacheKey
 }
 
+// OnBranch keeps what is checked out in the folder, for the list of sessions.
+func (ses *Session) OnBranch(name string) {
+	if ses.Record != nil {
+		ses.Record.Log.SetBranch(name)
+	}
+}
+
 // mostEarlier is how many messages a person can choose from to go back to.
 const mostEarlier = 200
 

@@ -36,7 +36,7 @@ import (
 // supports only undo. It returns the list of sessions that can be resumed from here.
 func offer(ctx context.Context, ses *conversation.Session, f cli.Flags, o *tui.Options, tell func(event.Event)) *sessionList {
 	kept := &sessionList{s: ses.Workspace.Stdio, store: sessions.New(ses.Workspace.Paths.Sessions), here: ses.Workspace.Folder}
-	o.Surroundings = surroundings{ses.Workspace}
+	o.Surroundings = surroundings{ses.Workspace, ses.OnBranch}
 	o.Undo, o.Approvals = offerUndo(ses), policies{ses.Gate, ses}
 	known := &commands.Models{Ses: ses, Show: tell}
 	o.Models = models{known}
@@ -86,9 +86,16 @@ func (r rewinder) Messages(context.Context) ([]message.Message, int, error) {
 func (r rewinder) Back(_ context.Context, n int) error { return r.ses.Back(r.face, n) }
 
 // surroundings are what the footer shows beside the events.
-type surroundings struct{ ws *workspace.Workspace }
+type surroundings struct {
+	ws   *workspace.Workspace
+	kept func(branch string)
+}
 
-func (s surroundings) Branch(ctx context.Context) string { return s.ws.Branch(ctx) }
+func (s surroundings) Branch(ctx context.Context) string {
+	name := s.ws.Branch(ctx)
+	s.kept(name)
+	return name
+}
 
 func (s surroundings) Line(ctx context.Context, now footer.Standing) string {
 	vars := map[string]string{

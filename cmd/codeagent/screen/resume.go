@@ -12,7 +12,7 @@ import (
 
 // NewResume returns the command `codeagent resume`.
 func NewResume(s cli.Stdio, f *cli.Flags) *cobra.Command {
-	return interactiveFrom(s, f, "resume [ID | --last] [PROMPT]", "Resume an earlier session", false,
+	return interactiveFrom(s, f, "resume [ID | TITLE | --last] [PROMPT]", "Resume an earlier session", false,
 		"resume continues a session on the screen, in its own folder unless --cd names another, and with the\n"+
 			"model that it used last unless --model names another. Permissions granted for the session are asked\n"+
 			"for again.")

@@ -36,7 +36,7 @@ func (k *sessionList) List(ctx context.Context, all bool) ([]lists.Session, erro
 		}
 		if all || sessionscmd.IsHere(sum, k.here) {
 			out = append(out, lists.Session{
-				ID: sum.ID, Name: sum.Name(), Folder: sum.Folder, Used: sum.Used, Size: sum.Size, Current: k.isCurrent(sum.ID),
+				ID: sum.ID, Name: sum.Name(), First: sum.First, Folder: sum.Folder, Branch: sum.Branch, Used: sum.Used, Size: sum.Size, Current: k.isCurrent(sum.ID),
 			})
 		}
 	}

@@ -94,7 +94,7 @@ func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string
 	case len(args) == 0:
 		err = errWhich(s, f, store)
 	default:
-		sum, err = store.Find(args[0])
+		sum, err = named(s, f, store, args[0])
 		args = args[1:]
 	}
 	if err != nil {
@@ -109,6 +109,37 @@ func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string
 		}
 	}
 	return &ResumeTarget{ID: sum.ID, Folder: sum.Folder, Fork: r.Fork, Before: r.before}, args, nil
+}
+
+// named finds a session by its ID, else by words of its title or first message, in this folder first.
+func named(s cli.Stdio, f cli.Flags, store *sessions.Store, name string) (sessions.Summary, error) {
+	sum, err := store.Find(name)
+	if !errors.Is(err, sessions.ErrNotFound) {
+		return sum, err
+	}
+	here, failed := workspace.Enter(s, f)
+	if failed != nil {
+		return sum, err
+	}
+	for _, in := range []func(sessions.Summary) bool{
+		func(sum sessions.Summary) bool { return IsHere(sum, here) },
+		func(sessions.Summary) bool { return true },
+	} {
+		list, failed := store.Titled(name, in)
+		switch {
+		case failed != nil:
+			return sum, failed
+		case len(list) == 1:
+			return list[0], nil
+		case len(list) > 1:
+			var hints []string
+			for _, one := range list[:min(len(list), namedSessions)] {
+				hints = append(hints, sessionLine(one))
+			}
+			return sum, cli.Usage(fmt.Errorf("%d sessions have these words in their title: %.64q", len(list), name), append(hints, "name one by its ID, or with more words")...)
+		}
+	}
+	return sum, cli.Usage(fmt.Errorf("no session has this ID, or these words in its title: %.64q", name), "codeagent sessions --all lists them")
 }
 
 // AwaitFree waits until no other process writes the session, at most the given time. The error is

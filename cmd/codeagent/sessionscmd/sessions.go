@@ -51,6 +51,7 @@ type sessionJSON struct {
 	Title   string    `json:"title"`
 	First   string    `json:"first_message"`
 	Folder  string    `json:"folder"`
+	Branch  string    `json:"branch,omitempty"`
 	Origin  string    `json:"fork_of,omitempty"`
 	Created time.Time `json:"created"`
 	Used    time.Time `json:"used"`
@@ -83,7 +84,7 @@ func listSessions(s cli.Stdio, f cli.Flags, l sessionFlags) error {
 			break
 		}
 		if l.json {
-			err = cli.PrintJSON(s.Out, sessionJSON{sum.ID, sum.Title, sum.First, sum.Folder, sum.Origin, sum.Created, sum.Used, sum.Size, sum.Damaged}, "")
+			err = cli.PrintJSON(s.Out, sessionJSON{sum.ID, sum.Title, sum.First, sum.Folder, sum.Branch, sum.Origin, sum.Created, sum.Used, sum.Size, sum.Damaged}, "")
 		} else {
 			folder := ""
 			if l.all {
@@ -114,6 +115,9 @@ func listSessions(s cli.Stdio, f cli.Flags, l sessionFlags) error {
 func sessionName(sum sessions.Summary) string {
 	const most = 60
 	name := short.Cut(visible.Line(sum.Name()), most)
+	if sum.Branch != "" {
+		name += "  on " + visible.Line(short.Cut(sum.Branch, 30))
+	}
 	if sum.Origin != "" {
 		return name + " (fork of " + sum.Origin[:min(len(sum.Origin), 8)] + ")"
 	}
