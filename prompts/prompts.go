@@ -398,3 +398,12 @@ func list(names []string) string {
 func fill(text, name, value string) string {
 	return strings.ReplaceAll(text, "{{"+name+"}}", value)
 }
+
+// Parts returns how many bytes of a system prompt are codeagent's own, and how many are of instruction files.
+func Parts(system string) (ours, files int) {
+	before, after, found := strings.Cut(system, instructions)
+	if !found {
+		return len(system), 0
+	}
+	return len(before) + len(instructions), len(after)
+}

@@ -13,6 +13,7 @@ import (
 	"codeagent/internal/short"
 	"codeagent/prompts"
 	"codeagent/tui/diff"
+	"codeagent/tui/fill"
 	"codeagent/tui/lists"
 	"codeagent/tui/message"
 	"codeagent/tui/page"
@@ -49,6 +50,8 @@ type Extras struct {
 	Init   func() string
 	Review func(ctx context.Context, of string) (string, error)
 	Plan   func(task string) string
+	// Context counts what fills the model's context.
+	Context func(ctx context.Context) (fill.Context, error)
 	// Own reads the person's own commands, and the project's. It is called once.
 	Own func(ctx context.Context) ([]prompts.Own, error)
 
@@ -94,6 +97,7 @@ func (m *app) commands() slash.Commands {
 		{Name: "model", Takes: "[name] [effort]", Help: "switch to another model; the effort says how long it may think: low, medium, high", Run: model.Show, Missing: o.Models == nil},
 		{Name: "effort", Takes: "[effort]", Help: "how long the model may think", Run: model.ShowEfforts, Missing: e.Effort == nil},
 		{Name: "compact", Takes: "[focus]", Help: "summarize the conversation; the focus says what to keep", Run: on(compact), Waits: true, Missing: o.Compact == nil},
+		{Name: "context", Help: "what fills the model's context, and what /compact would gain", Run: shows(func() part.Overlay { return fill.Page(s.Keys, e.Context) }), Waits: true, Missing: e.Context == nil},
 		{Name: "copy", Takes: "[N]", Help: "copy the last answer, or its N-th block of code", Run: func(which string) part.Intent { return copyAnswer(&m.transcript, which) }},
 		{Name: "find", Takes: "[text]", Help: "find a text in the whole transcript", Run: on(findText)},
 		{Name: "undo", Help: "undo what the last turn changed, after a preview", Run: func(string) part.Intent {

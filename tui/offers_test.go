@@ -16,6 +16,7 @@ import (
 	"codeagent/internal/golden"
 	"codeagent/model"
 	"codeagent/tui/clipboard"
+	"codeagent/tui/fill"
 	"codeagent/tui/lists"
 	"codeagent/tui/message"
 	"codeagent/tui/picker"
@@ -152,7 +153,7 @@ func everythingOffered(t *testing.T) *app {
 	deed := func(context.Context) error { return nil }
 	r.app.offers.Extras = Extras{
 		Diff: page, Sandbox: page, Doctor: page, Skills: page, Feedback: page, Export: func(context.Context, string) (string, error) { return "", nil }, Keep: func(context.Context, string) (string, error) { return "", nil }, Fresh: deed, Fork: deed,
-		Init: func() string { return "" }, Plan: func(string) string { return "" }, Review: func(context.Context, string) (string, error) { return "", nil }, Servers: &fakeServers{}, Effort: func(context.Context, string) error { return nil },
+		Init: func() string { return "" }, Plan: func(string) string { return "" }, Review: func(context.Context, string) (string, error) { return "", nil }, Servers: &fakeServers{}, Effort: func(context.Context, string) error { return nil }, Context: func(context.Context) (fill.Context, error) { return fill.Context{}, nil },
 		Settings: func(context.Context) ([]settings.Setting, error) { return nil, nil }, Setting: func(context.Context, string, string) (string, error) { return "", nil },
 	}
 	return r.app

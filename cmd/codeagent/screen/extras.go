@@ -18,6 +18,7 @@ import (
 	"codeagent/hostfile"
 	"codeagent/prompts"
 	"codeagent/tui"
+	"codeagent/tui/fill"
 	"codeagent/tui/paint"
 	"codeagent/tui/settings"
 )
@@ -46,6 +47,13 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *sessionList, o *t
 	}
 	if ses.Servers != nil {
 		o.Extras.Servers, o.Extras.ServerOffers = serverList{ses}, serverList{ses}
+	}
+	o.Extras.Context = func(context.Context) (fill.Context, error) {
+		f, err := ses.Agent.Fill()
+		return fill.Context{Parts: []fill.Part{
+			{Name: "system text", Tokens: f.System}, {Name: "instructions", Tokens: f.Instructions}, {Name: "tools", Tokens: f.Tools}, {Name: "servers' tools", Tokens: f.Servers},
+			{Name: "files and results", Tokens: f.Results}, {Name: "conversation", Tokens: f.Conversation},
+		}, Limit: f.Limit, Reserve: f.Reserve, Assumed: f.Assumed, Gain: f.Gain}, err
 	}
 	o.Extras.Feedback = func(ctx context.Context) (string, error) { return feedback(ctx, ses, f) }
 	o.Extras.Init, o.Extras.Plan = prompts.Init, prompts.PlanFirst

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeagent/internal/golden"
+	"codeagent/internal/scripted"
+)
+
+// TestContext: the first screen names the instructions and the model; /context counts what is sent.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, "self", -1)
+	project := filepath.Join(u.home, "project")
+	if err := os.Mkdir(project, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(project, "AGENTS.md"), []byte(strings.Repeat("Write short sentences.\n", 700)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := u.codeagent("--model", "test")
+	cmd.Dir = project
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+serve(t, scripted.Reply{Text: "an answer"}).URL, "OPENAI_API_KEY=test-key-value")
+	term := golden.Start(t, cmd, 100, 30)
+	for _, text := range []string{"codeagent  ~/project", "/model changes it", "writes here, no network", "none in this folder yet", "AGENTS.md"} {
+		term.WaitFor(text)
+	}
+	term.Write("hello\r")
+	term.WaitFor("an answer")
+	term.WaitFor("ctx ")
+	term.Write("/context\r")
+	term.WaitUntil("the shares", func(s string) bool {
+		for line := range strings.SplitSeq(s, "\n") {
+			if name, rest, ok := strings.Cut(line, "instructions"); ok && strings.TrimSpace(name) == "" {
+				return strings.Contains(rest, "k ") && strings.Contains(s, "a limit that is assumed") && strings.Contains(s, "files and results")
+			}
+		}
+		return false
+	})
+	term.Write("\x1b")
+	term.WaitGone("files and results")
+	term.Write("/quit\r")
+	if err := term.WaitExit(); err != nil {
+		t.Error(err)
+	}
+}
