@@ -74,8 +74,11 @@ func TestPortOnTheScreen(t *testing.T) {
 		}
 		term.Write("another\r")
 		term.WaitFor("serves port 5174")
-		time.Sleep(time.Second)
-		term.Write("n\r")
+		term.Write("\x19")
+		term.WaitFor("Tab adds a note")
+		term.Write("n")
+		term.WaitFor("because")
+		term.Write("\r")
 		if words := <-told; !strings.Contains(words, "does not") {
 			t.Errorf("the model learns %q", words)
 		}
@@ -85,7 +88,7 @@ func TestPortOnTheScreen(t *testing.T) {
 		term.Write("/permissions\r")
 		term.WaitFor("open port 5173")
 		term.Write("\x18")
-		term.WaitFor("revoked: ")
+		term.WaitFor("nothing beyond the policy")
 		if got := fetched(url); !strings.Contains(got, "refused") {
 			t.Errorf("after it was revoked: %s", got)
 		}
@@ -170,7 +173,14 @@ func TestSendBackOnTheScreen(t *testing.T) {
 			t.Errorf("the job wrote %q", data)
 		}
 		term.Write("/undo\r")
-		term.WaitFor("restore  kept")
+		term.WaitFor("restore")
+		term.Write("\r")
+		for range 100 {
+			if data, _ := os.ReadFile(u.work + "/kept"); string(data) == "old\n" {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
 		if data, _ := os.ReadFile(u.work + "/kept"); string(data) != "old\n" {
 			t.Errorf("after undo: %q", data)
 		}
