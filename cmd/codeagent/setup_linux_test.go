@@ -98,7 +98,7 @@ func TestSetupOnTheScreen(t *testing.T) {
 	m.mu.Lock()
 	// The attack works on the bare file: in a command, by two tools.
 	if n := strings.Count(m.said, "bare-value"); n < 3 {
-		t.Errorf("the bare file was read %d times: the attack is none", n)
+		t.Errorf("the bare file was read %d times: the attack is none\n%s", n, m.said)
 	}
 	if strings.Contains(m.said, key) {
 		t.Errorf("the model got the key:\n%s", m.said)
@@ -173,6 +173,13 @@ func TestSetupOnTheScreen(t *testing.T) {
 	term.WaitFor("the kept keys are not used")
 	term.Write("\x1b")
 	_ = term.WaitExit()
+
+	// Where commands can read the file, that is said before a key is entered.
+	term = golden.Start(t, u.codeagent("--sandbox", "danger-full-access", "--model", "groq/any"), 100, 30)
+	term.WaitFor("Another address")
+	term.Write("groq\r")
+	term.WaitFor("can read that file here")
+	term.Kill()
 }
 
 // TestConfigOnTheScreen: /config says where each value comes from, changes one for the session and one in the

@@ -17,6 +17,7 @@ import (
 	"codeagent/tui/part"
 	"codeagent/tui/picker"
 	"codeagent/tui/setup"
+	"codeagent/tui/tuitest"
 )
 
 // work plays providers: "good" and "another" are keys, and model 7 does not answer.
@@ -347,3 +348,37 @@ func TestCannotKeep(t *testing.T) {
 		t.Error("it is said to be kept")
 	}
 }
+
+// TestHostileProvider: names of models and errors are shown, not obeyed.
+func TestHostileProvider(t *testing.T) {
+	for _, nasty := range tuitest.Nasty() {
+		w := &hostile{work{list: providers()}, nasty}
+		p := start(t, &w.work, "")
+		s := setup.Setup{Setting: part.Setting{Keys: keys.Standard(), Now: time.Now}, Work: w, Why: nasty}
+		p.do(s.Show())
+		drawn := func() {
+			t.Helper()
+			lines, _, _ := p.at.View(paint.New(true), 60, 20)
+			for _, l := range lines {
+				tuitest.Harmless(t, l)
+			}
+		}
+		drawn()
+		p.write("mistral")
+		p.press("enter")
+		drawn()
+		p.press("enter")
+		drawn()
+	}
+}
+
+// hostile is a provider with one text for all.
+type hostile struct {
+	work
+	text string
+}
+
+func (h *hostile) Models(context.Context, setup.Choice) ([]picker.Row, error) {
+	return []picker.Row{{Id: h.text, Text: h.text, About: h.text}}, nil
+}
+func (h *hostile) Try(context.Context, setup.Choice) error { return errors.New(h.text) }

@@ -287,8 +287,11 @@ func configured(o Options, project extensions.Found, settings config.Config) map
 }
 
 // NoModel is the error that a person is to choose a model, or the tour. Err is why the configured provider
-// cannot be used; nil: none is configured.
-type NoModel struct{ Err error }
+// cannot be used; nil: none is configured. Readable: commands can read codeagent's own records here.
+type NoModel struct {
+	Err      error
+	Readable bool
+}
 
 func (n *NoModel) Error() string {
 	if n.Err != nil {
@@ -298,6 +301,12 @@ func (n *NoModel) Error() string {
 }
 
 func (n *NoModel) Unwrap() error { return n.Err }
+
+// ReadableRecords reports whether commands can read codeagent's own records on this machine.
+func (ses *Base) ReadableRecords() bool {
+	e := ses.Workspace.Enforcement
+	return ses.Workspace.Policy.Unconfined || e.Weak("own-records") || e.Weak("unconfined")
+}
 
 // chooseModel chooses the model: a provider's, or the tour if no provider is configured.
 func (ses *Base) chooseModel(ctx context.Context) error {
@@ -317,13 +326,13 @@ func (ses *Base) chooseModel(ctx context.Context) error {
 	code, _, _ := cli.ExitOf(err)
 	switch keyless := o.Attended && !w.Needed && err != nil && code == cli.ExitSignIn; {
 	case keyless && !o.Tour:
-		return &NoModel{Err: err}
+		return &NoModel{Err: err, Readable: ses.ReadableRecords()}
 	case err != nil && !keyless:
 		return err
 	case ses.chosen.Model != nil:
 		return ses.chosen.Sees(ses.images)
 	case o.Attended && !o.Tour:
-		return &NoModel{}
+		return &NoModel{Readable: ses.ReadableRecords()}
 	}
 	if ses.Tour, err = startTour(ctx, ses.Workspace, o.Attended); err == nil {
 		ses.Workspace.AtClose(func() error { ses.Tour.Close(); return nil })

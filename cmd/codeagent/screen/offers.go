@@ -40,7 +40,7 @@ func offer(ctx context.Context, ses *conversation.Session, f cli.Flags, o *tui.O
 	o.Undo, o.Approvals = offerUndo(ses), policies{ses.Gate, ses}
 	known := &commands.Models{Ses: ses, Show: tell}
 	o.Models = models{known}
-	if work, err := newModelSetup(ctx, ses.Workspace.Stdio, f); err == nil {
+	if work, err := newModelSetup(ctx, ses.Workspace.Stdio, f, ses.ReadableRecords()); err == nil {
 		o.Setup = work
 		o.SetUp = func(ctx context.Context, c setup.Choice) (leaves bool, err error) {
 			if ses.Tour != nil { // a session with the model begins

@@ -72,7 +72,7 @@ func withoutModel(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (_ c
 	if none.Err != nil {
 		_, why, _ = cli.ExitOf(none.Err)
 	}
-	work, err := newModelSetup(ctx, s, f)
+	work, err := newModelSetup(ctx, s, f, none.Readable)
 	if err != nil {
 		return f, "", false, false
 	}

@@ -22,11 +22,13 @@ type modelSetup struct {
 	s     cli.Stdio
 	f     cli.Flags
 	paths config.Paths
+	// readable: commands can read codeagent's own records here.
+	readable bool
 }
 
-func newModelSetup(ctx context.Context, s cli.Stdio, f cli.Flags) (modelSetup, error) {
+func newModelSetup(ctx context.Context, s cli.Stdio, f cli.Flags, readable bool) (modelSetup, error) {
 	paths, _, err := workspace.Places(ctx, s)
-	return modelSetup{s, f, paths}, err
+	return modelSetup{s, f, paths, readable}, err
 }
 
 func (m modelSetup) now(ctx context.Context) (providers.Providers, *workspace.Workspace, error) {
@@ -53,7 +55,11 @@ func (m modelSetup) listed(ctx context.Context, c setup.Choice) (providers.Liste
 }
 
 func (m modelSetup) Place() string {
-	return fmt.Sprintf("It is kept in %s, mode 600: only your user can read that file, and commands in the sandbox cannot.", m.tilde(m.paths.KeysFile()))
+	file := m.tilde(m.paths.KeysFile())
+	if m.readable {
+		return fmt.Sprintf("It is kept in %s, mode 600. Commands of the model can read that file here: prefer key_command, which prints a key (codeagent help config).", file)
+	}
+	return fmt.Sprintf("It is kept in %s, mode 600: only your user can read that file, and commands in the sandbox cannot.", file)
 }
 
 func (m modelSetup) tilde(path string) string { return paint.Tilde(path, m.s.Env("HOME")) }
