@@ -272,7 +272,7 @@ var rooms = []room{
 	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox/keeper"}},
 
 	// Test support. It may do what tests may; what ships must not depend on it.
-	{path: "sandbox/sandboxtest", support: true, imports: []string{"hostfile", "sandbox", "sandbox/protect/protecttest", "sandbox/resolved", "internal/fileworker", "internal/attack", "internal/golden"}},
+	{path: "sandbox/sandboxtest", support: true, imports: []string{"hostfile", "sandbox", "sandbox/protect/protecttest", "sandbox/resolved", "internal/fileworker", "internal/attack", "internal/golden", "internal/machine"}},
 	// Names of the table for tests that need some protected name.
 	// Calls that wait, for the tests of the broker's handlers.
 	{path: "linuxsandbox/broker/notify/notifytest", support: true, imports: []string{"linuxsandbox/broker/notify", "linuxsandbox/filter"}},

@@ -23,7 +23,7 @@ import (
 // separate folder, and the results are compared line by line.
 
 // TestFilesAlike does that in every setting.
-func TestFilesAlike(t *testing.T) { inSettings(t, "^TestFilesAlikeInSetting$") }
+func TestFilesAlike(t *testing.T) { tests.InSettings(t, "^TestFilesAlikeInSetting$") }
 
 // These variables tell the victim its folder, and to make only every n-th call.
 const (
@@ -32,17 +32,17 @@ const (
 )
 
 func TestFilesAlikeInSetting(t *testing.T) {
-	s := currentSetting(t, "TestFilesAlike")
+	s := attack.CurrentSetting(t, "TestFilesAlike")
 	b := newBackend(t)
 	defer b.Close()
-	base, err := os.MkdirTemp(os.Getenv(envStage), "alike")
+	base, err := os.MkdirTemp(os.Getenv(attack.EnvStage), "alike")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer attack.RemoveAll(base)
 	// Both runs use the same path, so that names and links are equal.
 	dir := filepath.Join(base, "work")
-	all := strings.HasPrefix(s.name, "user") && !strings.Contains(s.name, "namespaces")
+	all := strings.HasPrefix(s.Name, "user") && !strings.Contains(s.Name, "namespaces")
 	sample, rows := sampleAlike(t, 29, all)
 	env := []string{envAlike + "=" + dir, envEvery + "=" + sample.String(), sandboxtest.NoPause}
 	args := []string{os.Args[0], "-test.run=^TestFilesAlikeVictim$"}
@@ -61,7 +61,7 @@ func TestFilesAlikeInSetting(t *testing.T) {
 	attack.RemoveAll(dir)
 	steps()
 	p := sandbox.WorkspaceWrite(dir)
-	st, boxed := run(t, b, p, sandbox.Command{Path: os.Args[0], Args: args, Env: env, Dir: dir})
+	st, boxed := sandboxtest.Output(t, b, p, sandbox.Command{Path: os.Args[0], Args: args, Env: env, Dir: dir})
 	if st.Exit != 0 {
 		t.Fatalf("%+v\n%s", st, boxed)
 	}
@@ -102,7 +102,7 @@ func compareLines(t *testing.T, rows int, plain, boxed string) {
 func TestFilesAlikeVictim(t *testing.T) {
 	dir := os.Getenv(envAlike)
 	if dir == "" {
-		bodyOf(t, "TestFilesAlike")
+		attack.BodyOf(t, "TestFilesAlike")
 	}
 	unix.Umask(0o027)
 	for i, c := range alikeCases(dir) {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
 )
@@ -146,7 +147,7 @@ own, other = tcp(), tcp(); s = own.dup()
 race(lambda: (os.dup2(other.fileno(), s.fileno()), os.dup2(own.fileno(), s.fileno())), lambda: (connect(s, yes), connect(s, none), connect(s, no)))`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			out, err := exec.Command(need(t, "python3"), "-c", against(free, row.script)).CombinedOutput()
+			out, err := exec.Command(attack.Need(t, "python3"), "-c", against(free, row.script)).CombinedOutput()
 			if strings.Contains(string(out), "Protocol not available") || strings.Contains(string(out), "not supported") {
 				t.Logf("not on this kernel, so there is no such way: %s", out)
 				return
@@ -169,7 +170,7 @@ race(lambda: (os.dup2(other.fileno(), s.fileno()), os.dup2(own.fileno(), s.filen
 // waitFor fails the test if the condition does not become true.
 func waitFor(t *testing.T, done func() bool, otherwise string) {
 	t.Helper()
-	for end := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(attack.Patience); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(otherwise)
 		}
@@ -201,7 +202,7 @@ def flip():
     ctypes.memmove(a, no, 16); open("flipped", "w").close()
 a = ctypes.create_string_buffer(yes.raw, 16); threading.Thread(target=flip).start()
 print(connect(tcp(), a), ctypes.get_errno(), connect(tcp(), yes))`
-	_, out, denials := th.ask(t, a, sandbox.Command{Path: need(t, "python3"), Args: []string{"python3", "-c", script}, Env: th.env("", th.out)})
+	_, out, denials := th.ask(t, a, sandbox.Command{Path: attack.Need(t, "python3"), Args: []string{"python3", "-c", script}, Env: th.env("", th.out)})
 	if out != "-1 111 0\n" || no.forget() {
 		t.Errorf("%q", out)
 	}

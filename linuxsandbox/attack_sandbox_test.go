@@ -3,18 +3,14 @@
 package linuxsandbox
 
 import (
-	"context"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"codeagent/internal/attack"
-	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -23,46 +19,12 @@ import (
 func (s stage) command(t *testing.T, b *Backend) func([]string, *props) (string, syscall.Signal) {
 	return func(env []string, p *props) (string, syscall.Signal) {
 		t.Helper()
-		st, out := run(t, b, sandbox.WorkspaceWrite(s.dir), sandbox.Command{
+		st, out := sandboxtest.Output(t, b, sandbox.WorkspaceWrite(s.dir), sandbox.Command{
 			Path: s.binary, Args: []string{"victim", victimArg}, Dir: s.dir, Env: env, Stdin: p.stdin,
 			Terminal: p.kind == attack.StdinTerminal, // typing into its own terminal requires one
 		})
 		return out, syscall.Signal(st.Signal)
 	}
-}
-
-// run runs one command of the backend and returns everything it printed.
-func run(t *testing.T, b *Backend, p sandbox.Policy, cmd sandbox.Command) (sandbox.Status, string) {
-	t.Helper()
-	st, out, _ := traced(t, b, p, cmd)
-	return st, out
-}
-
-// traced also returns the command's denials.
-func traced(t *testing.T, b *Backend, p sandbox.Policy, cmd sandbox.Command) (sandbox.Status, string, []sandbox.Denial) {
-	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	cmd.Stdout, cmd.Stderr = w, w
-	ctx, cancel := context.WithTimeout(t.Context(), machine.Patience(30*time.Second))
-	defer cancel()
-	proc, err := sandboxtest.Start(b, ctx, p, cmd, nil)
-	_ = w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, err := proc.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return st, string(out), proc.Trace().Denials
 }
 
 // leaked are descriptors that codeagent holds open by mistake (E39): a low one, one above 255, and
@@ -92,7 +54,7 @@ func TestInheritedDescriptors(t *testing.T) {
 
 func TestInheritedDescriptorsChild(t *testing.T) {
 	if os.Getenv(filterChild) != "descriptors" {
-		bodyOf(t, "TestInheritedDescriptors")
+		attack.BodyOf(t, "TestInheritedDescriptors")
 	}
 	bare, err := exec.Command("bash", "-c", listFiles).Output()
 	if err != nil {
@@ -105,7 +67,7 @@ func TestInheritedDescriptorsChild(t *testing.T) {
 	}
 	b := newBackend(t)
 	defer b.Close()
-	_, out := run(t, b, sandbox.WorkspaceWrite(t.TempDir()), sandbox.Command{
+	_, out := sandboxtest.Output(t, b, sandbox.WorkspaceWrite(t.TempDir()), sandbox.Command{
 		Path: "bash", Args: []string{"bash", "-c", listFiles}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"},
 	})
 	if out != "0 1 2 " {

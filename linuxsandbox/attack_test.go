@@ -48,7 +48,7 @@ const victimArg = "-test.run=^TestAttackVictim$"
 // TestAttackVictim is the body of every victim: this test binary, started anew.
 func TestAttackVictim(t *testing.T) {
 	if os.Getenv(attack.EnvAttack) == "" {
-		bodyOf(t, "TestAttacks")
+		attack.BodyOf(t, "TestAttacks")
 	}
 	attack.RunVictim(func() error {
 		if os.Getenv(filterChild) == "" {
@@ -361,8 +361,8 @@ var wantAttacks = map[string]int{"amd64": 142, "arm64": 135}
 
 // leastShown is how many attacks must succeed without a sandbox; the others depend on the kernel's
 // build options. Only root with all capabilities can distinguish every attack from its refusal.
-func leastShown(s setting) int {
-	if s.name == "root" {
+func leastShown(s attack.Setting) int {
+	if s.Name == "root" {
 		return 95
 	}
 	return 60
@@ -374,18 +374,18 @@ func leastShown(s setting) int {
 // in every setting. What the setting itself already refuses is reported with the reason.
 func TestAttacks(t *testing.T) {
 	if os.Getuid() == 0 {
-		inEachSetting(t, "^TestAttacksInSetting$")
+		tests.InEachSetting(t, "^TestAttacksInSetting$")
 	} else {
-		attackAll(t, setting{name: "this user"})
+		attackAll(t, attack.ThisUser)
 	}
 }
 
 // TestAttacksInSetting is the body of TestAttacks, in a process of the setting.
 func TestAttacksInSetting(t *testing.T) {
-	attackAll(t, currentSetting(t, "TestAttacks"))
+	attackAll(t, attack.CurrentSetting(t, "TestAttacks"))
 }
 
-func attackAll(t *testing.T, in setting) {
+func attackAll(t *testing.T, in attack.Setting) {
 	uid := os.Getuid()
 	s := newStage(t, uid)
 	b := newBackend(t)
@@ -421,14 +421,14 @@ func attackAll(t *testing.T, in setting) {
 			t.Errorf("%s (%s) as uid %d: filter %v, sandbox %v, want %v", a.Name, a.Escape, uid, filtered[a.Name], boxed[a.Name], want)
 		}
 	}
-	t.Logf("%s, uid %d: %d attacks: %d work without a sandbox, %d get as far as the kernel", in.name, uid, len(possible), count.worked, count.reached)
+	t.Logf("%s, uid %d: %d attacks: %d work without a sandbox, %d get as far as the kernel", in.Name, uid, len(possible), count.worked, count.reached)
 	for why, names := range count.alike {
 		t.Logf("%d cannot be shown here (%s): %s", len(names), why, strings.Join(names, ", "))
 	}
 	if len(all) != wantAttacks[runtime.GOARCH] {
 		t.Errorf("%d attacks, want %d", len(all), wantAttacks[runtime.GOARCH])
 	}
-	if least := leastShown(in); count.worked < least || in.name == "root" && len(count.alike) > 0 {
-		t.Errorf("%s: %d attacks work, want at least %d, and as root all can be told from their refusal", in.name, count.worked, least)
+	if least := leastShown(in); count.worked < least || in.Name == "root" && len(count.alike) > 0 {
+		t.Errorf("%s: %d attacks work, want at least %d, and as root all can be told from their refusal", in.Name, count.worked, least)
 	}
 }

@@ -22,16 +22,10 @@ func TestMain(m *testing.M) {
 	}
 	sandboxtest.Main()
 	attack.Launcher()
-	escapeVictim()
-	chainVictim()
-	blindVictim()
-	tempVictim()
-	hostileVictim()
 	playRole()
 	sandboxtest.HeedSignals()
 	code := machine.Run(m)
-	builtHelper.Remove()
-	builtTests.Remove()
+	tests.Remove()
 	os.Exit(code)
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -30,7 +31,7 @@ func TestAskedVictim(t *testing.T) {
 	if os.Getenv("CODEAGENT_TEST_CONNECT") != "" {
 		path += ".sock"
 		_ = os.Remove(path)
-		server, err := ownServer(path)
+		server, err := attack.OwnServer(path)
 		if err != nil {
 			os.Exit(1)
 		}

@@ -115,15 +115,6 @@ func (th *theatre) confined(t *testing.T, cmd sandbox.Command) (string, []sandbo
 	return string(text), proc.Trace().Denials
 }
 
-func stat(t *testing.T, path string) (st unix.Stat_t) {
-	t.Helper()
-	if err := unix.Stat(path, &st); err != nil {
-		t.Fatal(err)
-	}
-	st.Atim = unix.Timespec{}
-	return st
-}
-
 func errnos(t *testing.T, out string) map[string]syscall.Errno {
 	t.Helper()
 	got := map[string]syscall.Errno{}
@@ -156,10 +147,10 @@ func changesMetadata(t *testing.T, th *theatre) {
 	if len(denials) > 0 {
 		t.Errorf("inside: %+v", denials)
 	}
-	before := stat(t, th.out)
+	before := attack.Stat(t, th.out)
 	text2, denials = th.victim(t, "metadata", th.out)
 	outside := errnos(t, text2)
-	if after := stat(t, th.out); after != before {
+	if after := attack.Stat(t, th.out); after != before {
 		t.Errorf("the file outside was changed: %+v %+v", before, after)
 	}
 	for _, a := range metadataAttempts {
@@ -186,16 +177,16 @@ func changesMetadata(t *testing.T, th *theatre) {
 func TestMetadataRace(t *testing.T) { withAndWithoutMounts(t, racesForMetadata) }
 
 func racesForMetadata(t *testing.T, th *theatre) {
-	before := stat(t, th.out)
+	before := attack.Stat(t, th.out)
 	_, denials := th.victim(t, "race", th.out)
-	if after := stat(t, th.out); after != before {
+	if after := attack.Stat(t, th.out); after != before {
 		t.Errorf("the file outside was changed: %+v %+v", before, after)
 	}
 	refused := 0
 	for _, d := range denials {
 		refused += d.Count
 	}
-	if refused == 0 || stat(t, th.in).Mode&0o777 != 0o777 {
+	if refused == 0 || attack.Stat(t, th.in).Mode&0o777 != 0o777 {
 		t.Errorf("both files must have been asked for: %d refusals", refused)
 	}
 	t.Logf("%d refusals", refused)
@@ -234,7 +225,7 @@ func standsWhatHappens(t *testing.T, th *theatre) {
 		}
 	})
 	t.Run("interrupted", func(t *testing.T) {
-		need(t, "python3")
+		attack.Need(t, "python3")
 		out, _ := th.shell(t, `python3 -c '
 import os, signal, time
 signal.signal(signal.SIGALRM, lambda *a: None)
@@ -273,7 +264,7 @@ func TestNestedHasNoBroker(t *testing.T) {
 
 func TestNestedChild(t *testing.T) {
 	if os.Getenv(filterChild) != "nested" {
-		bodyOf(t, "TestNestedHasNoBroker")
+		attack.BodyOf(t, "TestNestedHasNoBroker")
 	}
 	b := newBackend(t)
 	defer b.Close()

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 )
 
@@ -32,7 +33,7 @@ func TestBrokerVictim(t *testing.T) {
 	what, how, _ := strings.Cut(os.Getenv(brokerVictim), " ")
 	switch what {
 	case "":
-		bodyOf(t, "TestMetadata")
+		attack.BodyOf(t, "TestMetadata")
 	case "metadata":
 		for _, a := range metadataAttempts {
 			err := a.do(os.Getenv("TARGET"))

@@ -88,7 +88,7 @@ func TestCommandInGroup(t *testing.T) {
 				return
 			}
 			sh := func(script string) (sandbox.Status, string) {
-				return run(t, b, p, sandbox.Command{Path: "bash", Args: []string{"bash", "-c", script}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin"}})
+				return sandboxtest.Output(t, b, p, sandbox.Command{Path: "bash", Args: []string{"bash", "-c", script}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin"}})
 			}
 			st, out := sh("grep ^0:: /proc/self/cgroup; sleep 1000 & setsid sleep 1000 & ulimit -v; exit 0")
 			if st.Exit != 0 || !strings.Contains(out, filepath.Base(files.made[len(files.made)-1])+"\n") || !strings.Contains(out, "unlimited") {
@@ -131,7 +131,7 @@ func TestMemoryOfAll(t *testing.T) {
 		return
 	}
 	script := `for i in 1 2 3 4; do perl -e '$x = "a" x (40<<20); sleep 60' & done; wait; echo survived`
-	st, out := run(t, b, p, sandbox.Command{Path: "bash", Args: []string{"bash", "-c", script}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin"}})
+	st, out := sandboxtest.Output(t, b, p, sandbox.Command{Path: "bash", Args: []string{"bash", "-c", script}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin"}})
 	if st.Limit != sandbox.LimitMemory || strings.Contains(out, "survived") {
 		t.Errorf("%+v, want the memory limit\n%s", st, out)
 	}

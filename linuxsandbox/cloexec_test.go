@@ -9,6 +9,7 @@ import (
 
 	"codeagent/internal/attack"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,7 +23,7 @@ func TestOldContainerFilter(t *testing.T) {
 				t.Skip("needs root, to set its surroundings up")
 			}
 			s := attack.Setting{Name: "old filter", Surroundings: attack.SurroundOldFilter, UID: uid}
-			out, err := commandIn(t, s, "^TestOldContainerFilterInside$").CombinedOutput()
+			out, err := tests.Command(t, s, "^TestOldContainerFilterInside$").CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "--- PASS: ") {
 				t.Errorf("%v\n%s", err, attack.WithoutPassed(string(out)))
 			}
@@ -33,7 +34,7 @@ func TestOldContainerFilter(t *testing.T) {
 // TestOldContainerFilterInside is the body of TestOldContainerFilter.
 func TestOldContainerFilterInside(t *testing.T) {
 	if os.Getenv(attack.EnvSetting) != "old filter" {
-		bodyOf(t, "TestOldContainerFilter")
+		attack.BodyOf(t, "TestOldContainerFilter")
 	}
 	if err := unix.CloseRange(1000, 1000, unix.CLOSE_RANGE_CLOEXEC); err != unix.EPERM {
 		t.Fatalf("close_range: %v: not in the container", err)
@@ -53,7 +54,7 @@ func TestOldContainerFilterInside(t *testing.T) {
 	defer b.Close()
 	dir := t.TempDir()
 	for name, p := range map[string]sandbox.Policy{"read-only": sandbox.ReadOnly(), "workspace": sandbox.WorkspaceWrite(dir)} {
-		status, out := run(t, b, p, sandbox.Command{Path: "/bin/sh", Args: []string{"sh", "-c", "echo /proc/self/fd/*; echo done"}, Dir: dir})
+		status, out := sandboxtest.Output(t, b, p, sandbox.Command{Path: "/bin/sh", Args: []string{"sh", "-c", "echo /proc/self/fd/*; echo done"}, Dir: dir})
 		if open, _, _ := strings.Cut(out, "\n"); status.Exit != 0 || strings.Count(open, "/proc/self/fd/") > 4 || strings.Contains(open, "200") || !strings.HasSuffix(out, "done\n") {
 			t.Errorf("%s: %+v %q", name, status, out)
 		}

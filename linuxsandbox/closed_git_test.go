@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
 )
@@ -16,7 +17,7 @@ import (
 // would run in them cannot be made there, and does not get there by a rename. Each attack works
 // without the sandbox. Outside CI this is a sample.
 func TestClosedGit(t *testing.T) {
-	need(t, "git")
+	attack.Need(t, "git")
 	const owner = `cd "$1"; rm -rf own; git init -q own; cd own; git config user.name o; git config user.email o@example; echo 1 > a; git add a; git commit -qm one; git init -q nested; : > nested/.git/index.lock; mkdir nested/.git/rebase-merge; : > nested/.git/rebase-merge/git-rebase-todo.lock; `
 	// A hook or setting that the owner's git would take is printed.
 	const shows = `

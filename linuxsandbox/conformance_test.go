@@ -34,7 +34,7 @@ func TestConformanceAsUser(t *testing.T) { againAsUser(t, "^TestConformance(With
 
 func newBackend(t testing.TB) *Backend {
 	t.Helper()
-	b, err := New(Options{Helper: realHelper(t)})
+	b, err := New(Options{Helper: tests.Helper(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,27 +47,8 @@ func newBackend(t testing.TB) *Backend {
 	return b
 }
 
-// helperVariable names a helper that was built before.
-const helperVariable = "LINUXSANDBOX_TEST_HELPER"
-
-// builtHelper and builtTests are removed when the tests end.
-var builtHelper, builtTests attack.Program
-
-// realHelper builds the helper once, as `make build` does. The test binary could be the helper too
-// (TestStart), but with the race detector each start takes a second.
-func realHelper(t testing.TB) string {
-	t.Helper()
-	if path := os.Getenv(helperVariable); path != "" {
-		return path
-	}
-	return builtHelper.BuildHelper(t, HelperName)
-}
-
-// plainTests are these tests without the race detector.
-func plainTests(t testing.TB) string {
-	t.Helper()
-	return builtTests.BuildPlain(t, "codeagent/linuxsandbox")
-}
+// tests are those of this package, which run again as other users and in other settings.
+var tests = attack.Tests{Package: "codeagent/linuxsandbox", Env: []string{sandboxtest.NoPause}}
 
 const plainUser = attack.PlainUser
 
@@ -86,7 +67,7 @@ func againAsUser(t *testing.T, pattern string) {
 	binary := filepath.Join(dir, "tests")
 	attack.CopyFile(t, "/proc/self/exe", binary)
 	helper := filepath.Join(dir, HelperName)
-	attack.CopyFile(t, realHelper(t), helper)
+	attack.CopyFile(t, tests.Helper(t), helper)
 	temp := filepath.Join(dir, "tmp")
 	for _, step := range []error{os.Chmod(dir, 0o755), os.Mkdir(temp, 0o700), os.Chown(temp, plainUser, plainUser)} {
 		if step != nil {
@@ -95,7 +76,7 @@ func againAsUser(t *testing.T, pattern string) {
 	}
 	cmd := exec.Command(binary, "-test.run", pattern, "-test.v")
 	cmd.Dir = temp
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "HOME="+temp, helperVariable+"="+helper, sandboxtest.NoPause)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "HOME="+temp, attack.EnvHelper+"="+helper, sandboxtest.NoPause)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: plainUser, Gid: plainUser}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: ") {
@@ -114,20 +95,3 @@ func newPlainBackend(t testing.TB) *Backend {
 }
 
 var errPlain = errors.New("the test wants none")
-
-// need returns the path of the last of programs. If one is missing, the test is skipped. With CI=true,
-// where all programs are installed, that is a failure.
-func need(t *testing.T, programs ...string) (path string) {
-	t.Helper()
-	for _, program := range programs {
-		var err error
-		if path, err = lookIn(jobPath, program); err == nil {
-			continue
-		}
-		if machine.Thorough() {
-			t.Fatalf("%s is not installed", program)
-		}
-		t.Skipf("%s is not installed", program)
-	}
-	return path
-}

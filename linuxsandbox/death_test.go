@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/plan"
@@ -25,7 +26,6 @@ import (
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
-	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 )
 
@@ -43,7 +43,7 @@ func playRole() {
 		return
 	}
 	signal.Ignore(syscall.SIGINT)
-	b, err := New(Options{Helper: os.Getenv(helperVariable)})
+	b, err := New(Options{Helper: os.Getenv(attack.EnvHelper)})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -88,7 +88,7 @@ func agentIn(t *testing.T, role, script string) (*exec.Cmd, string) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), roleVariable+"="+role, "WS="+ws, "SCRIPT="+script, helperVariable+"="+realHelper(t), sandboxtest.NoPause)
+	cmd.Env = append(os.Environ(), roleVariable+"="+role, "WS="+ws, "SCRIPT="+script, attack.EnvHelper+"="+tests.Helper(t), sandboxtest.NoPause)
 	return cmd, ws
 }
 
@@ -137,7 +137,7 @@ func killOneOfOurs(t *testing.T, role string, n int) (name string, more bool) {
 	}
 	look := func() string {
 		var b strings.Builder
-		describe(&b, outside)
+		attack.Describe(&b, outside)
 		return b.String()
 	}
 	before := look()
@@ -191,14 +191,14 @@ func oursBelow(t *testing.T, agent int) (pids []int, names []string) {
 	pids, names = []int{agent}, []string{"codeagent"}
 	helpers := map[int]bool{}
 	for _, p := range kernel.Below(table, map[int]bool{agent: true}) {
-		if line, err := os.ReadFile(procOf(p.PID, "cmdline")); err == nil && strings.HasPrefix(string(line), HelperName+"\x00") {
+		if line, err := os.ReadFile(attack.ProcOf(p.PID, "cmdline")); err == nil && strings.HasPrefix(string(line), HelperName+"\x00") {
 			helpers[p.PID] = true
 			pids, names = append(pids, p.PID), append(names, "its keeper")
 		}
 	}
 	for _, p := range table {
 		if helpers[p.Parent] && !helpers[p.PID] {
-			if line, err := os.ReadFile(procOf(p.PID, "cmdline")); err == nil && strings.HasPrefix(string(line), "sh\x00-c\x00echo started;") {
+			if line, err := os.ReadFile(attack.ProcOf(p.PID, "cmdline")); err == nil && strings.HasPrefix(string(line), "sh\x00-c\x00echo started;") {
 				pids, names = append(pids, p.PID), append(names, "the command")
 			}
 		}
@@ -221,7 +221,7 @@ func TestKeeperKilled(t *testing.T) {
 threading.Thread(target=time.sleep, args=(1000,)).start(); ctypes.CDLL(None).syscall(EXIT, 0)' & p=$!
 until grep -q '^State:.Z' /proc/$p/status; do :; done`
 	)
-	need(t, "python3")
+	attack.Need(t, "python3")
 	ending := strings.Replace(headless, "EXIT", strconv.Itoa(unix.SYS_EXIT), 1)
 	for _, row := range []struct{ name, script string }{{"that sleep", sleeping}, {"that fork on", forking}, {"without their first thread", ending}} {
 		t.Run("plain, processes "+row.name, func(t *testing.T) { keeperKilled(t, newPlainBackend(t), row.script) })
@@ -320,7 +320,7 @@ func TestDeadBeforeTheProgram(t *testing.T) {
 	go func() { _, over := k.reap(); ended <- over }()
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(attack.Patience):
 		_ = unix.Kill(k.pid, unix.SIGKILL)
 		t.Error("the keeper has not ended")
 		<-ended
@@ -366,7 +366,7 @@ func TestForeground(t *testing.T) {
 }
 
 func foreground(t *testing.T, role string) {
-	master, slave := openTerminal(t)
+	master, slave := attack.OpenTerminal(t)
 	cmd, _ := agentIn(t, role, `tty; read x; echo "got $x"; echo ready; exec sleep 1000`)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -407,14 +407,4 @@ func foreground(t *testing.T, role string) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-}
-
-func openTerminal(t *testing.T) (master, slave *os.File) {
-	t.Helper()
-	master, slave, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { master.Close() })
-	return master, slave
 }

@@ -104,14 +104,14 @@ func TestDenyRead(t *testing.T) {
 			open := newDenyPlace(t)
 			// Everything except reading must be allowed here. Otherwise another rule could block
 			// the route.
-			st, out := run(t, b, sandbox.WorkspaceWrite(filepath.Dir(open.ws)), open.command(route.script))
+			st, out := sandboxtest.Output(t, b, sandbox.WorkspaceWrite(filepath.Dir(open.ws)), open.command(route.script))
 			if !strings.Contains(out, secretText) {
 				t.Fatalf("the secret is not printed although reading it is allowed: %+v\n%s", st, out)
 			}
 			shut := newDenyPlace(t)
 			p := sandbox.WorkspaceWrite(shut.ws)
 			p.DenyRead = shut.denied
-			st, out = run(t, b, p, shut.command(route.script))
+			st, out = sandboxtest.Output(t, b, p, shut.command(route.script))
 			if strings.Contains(out, secretText) {
 				t.Errorf("%s, uid %d: it was read: %+v\n%s", route.item, os.Getuid(), st, out)
 			}
@@ -129,7 +129,7 @@ func TestDenyReadLeavesTheRest(t *testing.T) {
 	place := newDenyPlace(t)
 	p := sandbox.WorkspaceWrite(place.ws)
 	p.DenyRead = place.denied
-	st, out := run(t, b, p, place.command(`set -e
+	st, out := sandboxtest.Output(t, b, p, place.command(`set -e
 cat $HOME/.sshfoo/open $HOME/project/readme own; ls /usr/bin >/dev/null; echo x > new; cat new; git init -q .; git status --porcelain; python3 -c 'import json'`))
 	if st.Exit != 0 || strings.Count(out, "open to all") != 3 {
 		t.Errorf("uid %d: %+v\n%s", os.Getuid(), st, out)
@@ -168,7 +168,7 @@ func TestDenyReadThatCannotBeHeld(t *testing.T) {
 				}
 				return
 			}
-			st, out := run(t, b, p, place.command(c.script))
+			st, out := sandboxtest.Output(t, b, p, place.command(c.script))
 			confessed := false
 			for _, w := range e.Weaknesses {
 				confessed = confessed || w.ID == c.weakness && strings.Contains(w.What, c.deny)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 )
 
@@ -32,7 +33,7 @@ func namesExecutables(t *testing.T, th *theatre) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	python, err := filepath.EvalSymlinks(need(t, "python3"))
+	python, err := filepath.EvalSymlinks(attack.Need(t, "python3"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,11 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // TestGlobs runs TestGlobsInSetting in every setting.
-func TestGlobs(t *testing.T) { inSettings(t, "^TestGlobsInSetting$") }
+func TestGlobs(t *testing.T) { tests.InSettings(t, "^TestGlobsInSetting$") }
 
 // TestGlobsInSetting: with mounts, files that match a glob cannot be read, and everything else
 // works.
@@ -59,7 +60,7 @@ func TestGlobsInSetting(t *testing.T) {
 			}
 			p := sandbox.WorkspaceWrite(ws)
 			p.DenyGlobs = []string{"**/.env", "*.d"}
-			_, out := run(t, b, p, sandbox.Command{
+			_, out := sandboxtest.Output(t, b, p, sandbox.Command{
 				Path: "bash", Args: []string{"bash", "-c", "exec 2>/dev/null; " + row.script}, Dir: ws, Env: []string{"PATH=/bin:/usr/bin", "WS=" + ws},
 			})
 			if strings.TrimSpace(out) != row.want {

@@ -10,6 +10,7 @@ import (
 
 	"codeagent/internal/attack"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // TestGrantedNames: a granted path may be created, replaced, moved and removed, whether it is a
@@ -86,7 +87,7 @@ func TestGrantedNames(t *testing.T) {
 				for i, script := range scripts {
 					want := i == len(scripts)-1
 					cmd := sandbox.Command{Path: "/bin/bash", Args: []string{"bash", "-c", script}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin", "OUT=" + out}, Reads: c.narrow}
-					if st, said := run(t, c.b, p.With(g), cmd); (st.Exit == 0) != want {
+					if st, said := sandboxtest.Output(t, c.b, p.With(g), cmd); (st.Exit == 0) != want {
 						t.Errorf("with %s: %q exits with %d, want success: %v\n%s", row.grants, script, st.Exit, want, said)
 					}
 				}

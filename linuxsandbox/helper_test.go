@@ -25,7 +25,7 @@ import (
 // TestHelperSum: a helper that does not belong to this build is refused before a process starts, and
 // the message says what to do.
 func TestHelperSum(t *testing.T) {
-	path := realHelper(t)
+	path := tests.Helper(t)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func started(t *testing.T, o Options) error {
 // TestReplacedHelper: keepers run the copy in memory, whatever becomes of the file.
 func TestReplacedHelper(t *testing.T) {
 	path := filepath.Join(t.TempDir(), HelperName)
-	attack.CopyFile(t, realHelper(t), path)
+	attack.CopyFile(t, tests.Helper(t), path)
 	b, err := New(Options{Helper: path})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestReplacedHelper(t *testing.T) {
 
 // TestHelperBinary: the helper is static; the log has its size.
 func TestHelperBinary(t *testing.T) {
-	f, err := elf.Open(realHelper(t))
+	f, err := elf.Open(tests.Helper(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestHelperBinary(t *testing.T) {
 			t.Error("the helper is not static")
 		}
 	}
-	info, err := os.Stat(realHelper(t))
+	info, err := os.Stat(tests.Helper(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestByHand(t *testing.T) {
 // TestByHandAlone: without codeagent beside it, the helper says what is missing.
 func TestByHandAlone(t *testing.T) {
 	helper := filepath.Join(t.TempDir(), HelperName)
-	attack.CopyFile(t, realHelper(t), helper)
+	attack.CopyFile(t, tests.Helper(t), helper)
 	out, err := exec.Command(helper, "/", `{"version":1}`, "--", "true").CombinedOutput()
 	if failed := (*exec.ExitError)(nil); !errors.As(err, &failed) || failed.ExitCode() != 125 || !strings.Contains(string(out), "codeagent: no such file") {
 		t.Errorf("%v: %s", err, out)
@@ -174,7 +174,7 @@ func withCodeagent(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	helper := filepath.Join(dir, HelperName)
-	attack.CopyFile(t, realHelper(t), helper)
+	attack.CopyFile(t, tests.Helper(t), helper)
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 )
 
@@ -38,7 +39,7 @@ func TestLearnOutside(t *testing.T) {
 				continue
 			}
 			t.Run(job.name, func(t *testing.T) {
-				need(t, strings.Fields(job.needs)...)
+				attack.Need(t, strings.Fields(job.needs)...)
 				j, p := newOutside(t, th, job.script), &pupil{}
 				st, text, denials := j.run(p, job.script)
 				if left := j.left(); st.Exit != 0 || text != j.says || left != j.leaves || len(denials) > 0 || len(p.told) == 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
 )
@@ -39,7 +40,7 @@ func TestHeldConnections(t *testing.T) {
 	open, shut := serveHost(t, "127.77.0.1:0"), serveHost(t, "127.77.0.1:0")
 	for _, row := range fetching {
 		t.Run(row.program, func(t *testing.T) {
-			need(t, row.program)
+			attack.Need(t, row.program)
 			for _, host := range []string{"name.example", "127.77.0.1"} {
 				th := ownNetworkTheatre(t) // it knows no names yet
 				th.namesOf(t, true, map[string]netip.Addr{"name.example": open.Addr()})

@@ -138,7 +138,7 @@ func TestHeldOutside(t *testing.T) {
 				continue
 			}
 			t.Run(job.name, func(t *testing.T) {
-				need(t, strings.Fields(job.needs)...)
+				attack.Need(t, strings.Fields(job.needs)...)
 				newOutside(t, th, job.script).tryAll(job.most)
 			})
 		}

@@ -47,7 +47,7 @@ func TestHeldRaces(t *testing.T) {
 						}
 					}
 					var before, after strings.Builder
-					describe(&before, away+"/evil")
+					attack.Describe(&before, away+"/evil")
 					a := &asker{answer: func(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 						return sandbox.Grant{Write: []string{away + "/good"}}, sandbox.Covers(away+"/good", d.Target)
 					}}
@@ -56,7 +56,7 @@ func TestHeldRaces(t *testing.T) {
 					th.policy = th.policy.Clone()
 					ws.policy(&th.policy)
 					st, out, _ := th.ask(t, a, sandbox.Command{Path: th.binary, Args: []string{"victim", brokerVictimArg}, Env: th.env("granted "+flip, away+"/good")})
-					describe(&after, away+"/evil")
+					attack.Describe(&after, away+"/evil")
 					if st.Exit != 0 || out != "both\n" {
 						t.Errorf("%+v %q", st, out)
 					}

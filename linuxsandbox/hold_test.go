@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
@@ -86,7 +87,7 @@ func (th *theatre) held(t *testing.T, a sandbox.Holder, script string) (sandbox.
 // TestHeldSettings runs all of these tests in every setting.
 func TestHeldSettings(t *testing.T) {
 	machine.Turn(t, 0) // outside CI these tests run in this setting, and some as a user
-	inSettings(t, "^(TestHeld(Protected|Metadata|EveryAttribute|GitConfig|Sockets|CallerGoes|Signal|Stop|Ends|ManyAtOnce|Flip|Replaced|Grants|Folder|FolderReplaced|Alone|Outside|Races)|TestLearn(Outside)?)$")
+	tests.InSettings(t, "^(TestHeld(Protected|Metadata|EveryAttribute|GitConfig|Sockets|CallerGoes|Signal|Stop|Ends|ManyAtOnce|Flip|Replaced|Grants|Folder|FolderReplaced|Alone|Outside|Races)|TestLearn(Outside)?)$")
 }
 
 // TestHeldAsUser runs most of these tests for a user without privileges.
@@ -164,7 +165,7 @@ func TestHeldEveryAttribute(t *testing.T) {
 // TestHeldGitConfig: git writes a lock file and renames it over a protected name, which with mounts
 // is a mount point.
 func TestHeldGitConfig(t *testing.T) {
-	need(t, "git")
+	attack.Need(t, "git")
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		if out, err := exec.Command("git", "init", "-q", th.dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v %s", err, out)
@@ -197,7 +198,7 @@ func TestHeldSockets(t *testing.T) {
 			}
 			return sandbox.Grant{}, false
 		}}
-		_, text, denials := th.ask(t, a, sandbox.Command{Path: need(t, "python3"), Env: th.env("", away), Args: []string{"python3", "-c", `
+		_, text, denials := th.ask(t, a, sandbox.Command{Path: attack.Need(t, "python3"), Env: th.env("", away), Args: []string{"python3", "-c", `
 import os, socket
 os.chdir(os.environ["TARGET"])
 for n in ["granted", "other", "granted"]:

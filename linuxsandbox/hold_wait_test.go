@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/broker"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -58,9 +59,6 @@ type talk struct {
 	said chan string
 }
 
-// patience is how long a test waits for something that must happen.
-const patience = 2 * time.Minute
-
 func (th *theatre) talk(t *testing.T, path string, args ...string) *talk {
 	t.Helper()
 	inRead, in, err := os.Pipe()
@@ -103,7 +101,7 @@ func (k *talk) next(target string) asking {
 			k.Fatalf("asked for %+v, want %s", a.Denial, target)
 		}
 		return a
-	case <-time.After(patience):
+	case <-time.After(attack.Patience):
 		k.Fatalf("not asked for %s", target)
 	}
 	panic("not reached")
@@ -125,7 +123,7 @@ func (k *talk) hears(want string) {
 		if got != want {
 			k.Fatalf("the command says %q, want %q", got, want)
 		}
-	case <-time.After(patience):
+	case <-time.After(attack.Patience):
 		k.Fatalf("the command does not say %q", want)
 	}
 }
@@ -151,7 +149,7 @@ func (k *talk) over(a asking) {
 	k.Helper()
 	select {
 	case <-a.ctx.Done():
-	case <-time.After(patience):
+	case <-time.After(attack.Patience):
 		k.Fatalf("the question about %s still stands", a.Target)
 	}
 }
@@ -176,13 +174,13 @@ const chmodOut = `chmod 640 "$TARGET"`
 
 func modeOf(t *testing.T, path string) string {
 	t.Helper()
-	return fmt.Sprintf("%o", stat(t, path).Mode&0o777)
+	return fmt.Sprintf("%o", attack.Stat(t, path).Mode&0o777)
 }
 
 // TestHeldCallerGoes: when a caller ends, its question is withdrawn and nothing is done for it.
 func TestHeldCallerGoes(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
-		python := need(t, "python3")
+		python := attack.Need(t, "python3")
 		for _, row := range []struct {
 			name    string
 			command []string
@@ -218,7 +216,7 @@ input(); os._exit(7)`}},
 // kernel.
 func TestHeldSignal(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
-		python := need(t, "python3")
+		python := attack.Need(t, "python3")
 		const begin = "import os, signal, threading, time\n"
 		for _, row := range []struct {
 			name, script string
@@ -296,7 +294,7 @@ func TestHeldEnds(t *testing.T) {
 // command's other calls continue meanwhile.
 func TestHeldManyAtOnce(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
-		python := need(t, "python3")
+		python := attack.Need(t, "python3")
 		away := filepath.Dir(th.out)
 		for i := range 300 {
 			if err := os.WriteFile(fmt.Sprint(th.out, i), nil, 0o600); err != nil {
@@ -368,7 +366,7 @@ print(len(done), flush=True)`
 // asked, and what the call then reaches is asked about again.
 func TestHeldFlip(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
-		python := need(t, "python3")
+		python := attack.Need(t, "python3")
 		other := filepath.Join(filepath.Dir(th.out), "other")
 		if err := os.WriteFile(other, nil, 0o600); err != nil {
 			t.Fatal(err)

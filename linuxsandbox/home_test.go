@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -53,14 +54,14 @@ var homeAttacks = []struct{ name, script string }{
 
 // TestHome: in a workspace that is the home folder, nothing reaches codeagent's own folders. If no
 // mounts or no broker protect them, no command runs.
-func TestHome(t *testing.T) { inSettings(t, "^TestHomeInSetting$") }
+func TestHome(t *testing.T) { tests.InSettings(t, "^TestHomeInSetting$") }
 
 const homeSecret = "secret of codeagent"
 
 // newHome is a home folder with codeagent's own folders.
 func newHome(t *testing.T) string {
 	t.Helper()
-	home, err := os.MkdirTemp(os.Getenv(envStage), "home")
+	home, err := os.MkdirTemp(os.Getenv(attack.EnvStage), "home")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func TestHomeInSetting(t *testing.T) {
 			}
 			home = newHome(t)
 			was = ownTree(t, home)
-			_, out := run(t, b, homePolicy(home), sandbox.Command{Path: "bash", Args: []string{"bash", "-c", script}, Dir: home, Env: env})
+			_, out := sandboxtest.Output(t, b, homePolicy(home), sandbox.Command{Path: "bash", Args: []string{"bash", "-c", script}, Dir: home, Env: env})
 			if strings.Contains(out, homeSecret) {
 				t.Errorf("it was read: %q", out)
 			}
@@ -149,7 +150,7 @@ func TestHomeInSetting(t *testing.T) {
 		})
 	}
 	home := newHome(t)
-	_, out := run(t, b, homePolicy(home), sandbox.Command{
+	_, out := sandboxtest.Output(t, b, homePolicy(home), sandbox.Command{
 		Path: "bash", Args: []string{"bash", "-c", `echo one > .bashrc; mkdir -p .config/other; echo two > .config/other/f; mv .bashrc moved; cat moved .config/other/f; cat .local/state/codeagent/output/out`}, Dir: home, Env: env,
 	})
 	if out != "one\ntwo\n" {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -66,7 +67,7 @@ func TestDevServer(t *testing.T) {
 	} {
 		t.Run(row.program, func(t *testing.T) {
 			for _, program := range []string{row.program, "curl"} {
-				if _, err := lookIn(jobPath, program); err != nil {
+				if _, err := attack.LookIn(attack.Path, program); err != nil {
 					t.Skip("needs " + program)
 				}
 			}
@@ -86,7 +87,7 @@ func TestDevServer(t *testing.T) {
 				t.Fatalf("the server says %q: %v", line, err)
 			}
 			for _, host := range []string{"127.0.0.1", "localhost"} {
-				if st, out := run(t, b, p, shell("curl -sS http://"+host+":8099/page")); st.Exit != 0 || out != "the page" {
+				if st, out := sandboxtest.Output(t, b, p, shell("curl -sS http://"+host+":8099/page")); st.Exit != 0 || out != "the page" {
 					t.Errorf("%s: %+v, %q", host, st, out)
 				}
 			}

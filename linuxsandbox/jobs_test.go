@@ -4,7 +4,6 @@ package linuxsandbox
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,15 +45,15 @@ type job struct {
 // TestJobs runs the table in every setting. A user other than root has only one.
 func TestJobs(t *testing.T) {
 	if os.Getuid() == 0 {
-		inSettings(t, "^TestJobsInSetting$")
+		tests.InSettings(t, "^TestJobsInSetting$")
 	} else {
-		runJobs(t, setting{name: "this user", slowJobs: true}, jobs, promisedJobs)
+		runJobs(t, attack.ThisUser, jobs, promisedJobs)
 	}
 }
 
 // TestJobsInSetting is the body of TestJobs, in a process of the setting.
 func TestJobsInSetting(t *testing.T) {
-	runJobs(t, currentSetting(t, "TestJobs"), jobs, promisedJobs)
+	runJobs(t, attack.CurrentSetting(t, "TestJobs"), jobs, promisedJobs)
 }
 
 // TestJobsAreMany: there are as many jobs as promised, and none is counted twice.
@@ -75,7 +74,7 @@ func TestJobsAreMany(t *testing.T) {
 const promisedJobs = 40
 
 // runJobs runs the table in one setting and reports the results.
-func runJobs(t *testing.T, s setting, rows []job, promised int) {
+func runJobs(t *testing.T, s attack.Setting, rows []job, promised int) {
 	t.Helper()
 	b := newBackend(t)
 	defer b.Close()
@@ -93,7 +92,7 @@ func runJobs(t *testing.T, s setting, rows []job, promised int) {
 		}
 		t.Run(j.name, func(t *testing.T) {
 			for _, program := range strings.Fields(j.needs) {
-				if _, err := lookIn(jobPath, program); err != nil && machine.Thorough() {
+				if _, err := attack.LookIn(attack.Path, program); err != nil && machine.Thorough() {
 					t.Fatalf("needs %s", program)
 				} else if err != nil {
 					t.Skipf("needs %s", program)
@@ -104,16 +103,16 @@ func runJobs(t *testing.T, s setting, rows []job, promised int) {
 			}
 		})
 	}
-	t.Logf("%s: %d of %d jobs passed", s.name, passed, len(rows))
+	t.Logf("%s: %d of %d jobs passed", s.Name, passed, len(rows))
 	if machine.Thorough() && passed < promised {
-		t.Errorf("%s: %d jobs passed, want at least %d", s.name, passed, promised)
+		t.Errorf("%s: %d jobs passed, want at least %d", s.Name, passed, promised)
 	}
 }
 
 // ruledOut returns why the row does not apply here; "" if it does.
-func (j job) ruledOut(e sandbox.Enforcement, s setting) string {
+func (j job) ruledOut(e sandbox.Enforcement, s attack.Setting) string {
 	switch {
-	case j.slow && !(machine.Thorough() && s.slowJobs):
+	case j.slow && !(machine.Thorough() && s.SlowJobs()):
 		return "takes long: under CI, and in one setting of each user"
 	case j.unless0 && os.Getuid() == 0:
 		return "not as root"
@@ -123,23 +122,11 @@ func (j job) ruledOut(e sandbox.Enforcement, s setting) string {
 		return "needs the layer " + j.layer + ": " + j.why
 	}
 	for _, program := range strings.Fields(j.needs) {
-		if _, err := lookIn(jobPath, program); err != nil && j.optional && machine.Thorough() {
+		if _, err := attack.LookIn(attack.Path, program); err != nil && j.optional && machine.Thorough() {
 			return "optional, and there is no " + program
 		}
 	}
 	return ""
-}
-
-// jobPath omits the programs in the tester's home folder.
-const jobPath = "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-
-func lookIn(path, program string) (string, error) {
-	for _, dir := range filepath.SplitList(path) {
-		if file, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
-			return file, nil
-		}
-	}
-	return "", exec.ErrNotFound
 }
 
 func runJob(t *testing.T, b *Backend, j job) bool {
@@ -160,7 +147,7 @@ func runJob(t *testing.T, b *Backend, j job) bool {
 	}
 	p := sandbox.WorkspaceWrite(ws)
 	p.Temp = temp
-	st, out := run(t, b, p, sandbox.Command{
+	st, out := sandboxtest.Output(t, b, p, sandbox.Command{
 		Path: "/bin/bash", Args: []string{"bash", "-eu", "-o", "pipefail", "-c", j.script}, Dir: ws, Env: jobEnv(ws, temp),
 	})
 	if (st.Exit != 0) != (j.fails || j.rule != "") || st.Signal != 0 || !strings.Contains(out, j.says) {
@@ -172,7 +159,7 @@ func runJob(t *testing.T, b *Backend, j job) bool {
 
 func jobEnv(ws, temp string) []string {
 	return []string{
-		"PATH=" + jobPath, "HOME=" + filepath.Join(ws, "home"), "TMPDIR=" + temp, "LANG=C.UTF-8", "TERM=dumb", "USER=dev",
+		"PATH=" + attack.Path, "HOME=" + filepath.Join(ws, "home"), "TMPDIR=" + temp, "LANG=C.UTF-8", "TERM=dumb", "USER=dev",
 		"GIT_AUTHOR_NAME=dev", "GIT_AUTHOR_EMAIL=dev@example.org", "GIT_COMMITTER_NAME=dev", "GIT_COMMITTER_EMAIL=dev@example.org",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=init.defaultBranch", "GIT_CONFIG_VALUE_0=main",
 		"GOCACHE=" + filepath.Join(temp, "gocache"), "GOPATH=" + filepath.Join(temp, "gopath"), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOTOOLCHAIN=local", "GOTELEMETRY=off",

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // keptJobs are the jobs of BenchmarkKept. What a job creates in a new folder is reported as that
@@ -46,7 +47,7 @@ func BenchmarkKept(b *testing.B) {
 			out, told := filepath.Join(ws, "out"), 0
 			alone := sandbox.Command{Path: bash, Args: []string{"bash", "-c", job.script}, Dir: ws, Env: env}
 			kept := alone
-			kept.Observer = tellTo(func(int, string, string) { told++ })
+			kept.Observer = sandboxtest.Observer(func(int, string, string) { told++ })
 			p := sandbox.WorkspaceWrite(ws)
 			without, with := inTurns(b, confined(b, backend, p, alone), confined(b, backend, p, kept), func() {
 				if err := errors.Join(os.RemoveAll(out), os.Mkdir(out, 0o755)); err != nil {

@@ -9,8 +9,10 @@ import (
 	"sync"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -121,8 +123,8 @@ func furnishAtRandom(t *testing.T, b *Backend, p sandbox.Policy, ws string, seed
 }
 
 func operate(t *testing.T, b *Backend, p sandbox.Policy, ws string, count, seed int, observer sandbox.ChangeObserver) {
-	st, out := run(t, b, p, sandbox.Command{
-		Path: need(t, "python3"), Args: []string{"python3", "-c", randomOperations, fmt.Sprint(count), fmt.Sprint(seed)}, Dir: ws, Env: jobEnv(ws, p.Temp), Observer: observer,
+	st, out := sandboxtest.Output(t, b, p, sandbox.Command{
+		Path: attack.Need(t, "python3"), Args: []string{"python3", "-c", randomOperations, fmt.Sprint(count), fmt.Sprint(seed)}, Dir: ws, Env: jobEnv(ws, p.Temp), Observer: observer,
 	})
 	// A process that writes to a mapped file which another one truncates gets SIGBUS.
 	if st.Signal != int(unix.SIGBUS) && (st.Exit != 0 || st.Signal != 0) {

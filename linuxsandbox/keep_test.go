@@ -16,19 +16,13 @@ import (
 	"codeagent/linuxsandbox/broker"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect/protecttest"
+	"codeagent/sandbox/sandboxtest"
 )
-
-// tellTo is a change observer made of a function.
-type tellTo func(dir int, name, path string)
-
-func (tellTo) Unsaved(int, string, string) string { return "" }
-
-func (f tellTo) BeforeChange(dir int, name, path string) { f(dir, name, path) }
 
 // TestKeptElsewhere runs the tests of reports besides the table of TestKept, for root and for a
 // user without privileges.
 func TestKeptElsewhere(t *testing.T) {
-	inSettings(t, "^(TestNotTold|TestToldOnce|TestObserverAtWork|TestNamesTurned|TestKeptFiles|TestKeptAtRandom)$")
+	tests.InSettings(t, "^(TestNotTold|TestToldOnce|TestObserverAtWork|TestNamesTurned|TestKeptFiles|TestKeptAtRandom)$")
 }
 
 // TestNotTold: what changes nothing in a write root is not reported.
@@ -105,7 +99,7 @@ func TestObserverAtWork(t *testing.T) {
 	ws, p := keptPlace(t, sandbox.WorkspaceWrite())
 	furnishKept(t, ws, false)
 	at, goOn := make(chan struct{}), make(chan struct{})
-	slow := tellTo(func(dir int, name, _ string) {
+	slow := sandboxtest.Observer(func(dir int, name, _ string) {
 		close(at)
 		<-goOn
 		if now, err := photoAt(dir, name); err != nil || now.data != "one\n" {
@@ -146,7 +140,7 @@ func TestNamesTurned(t *testing.T) {
 		}
 		turn(0)
 		told := 0
-		st, out := runKept(t, b, p, ws, `echo x > "$TMPDIR/link"`, tellTo(func(_ int, _, path string) {
+		st, out := runKept(t, b, p, ws, `echo x > "$TMPDIR/link"`, sandboxtest.Observer(func(_ int, _, path string) {
 			if told++; told <= turns {
 				turn(told)
 			}
@@ -166,7 +160,7 @@ func TestKeptFiles(t *testing.T) {
 		t.Skip("no broker here: " + f.NoBroker)
 	}
 	// In /tmp, where the command has a folder of its own, Landlock opens a grant.
-	for _, parent := range []string{"/tmp", os.Getenv(envStage)} {
+	for _, parent := range []string{"/tmp", os.Getenv(attack.EnvStage)} {
 		for _, optional := range []bool{true, false} {
 			out, err := os.MkdirTemp(parent, "kept-files")
 			if err != nil {
@@ -196,7 +190,7 @@ func TestKeptFiles(t *testing.T) {
 func TestKeptGrants(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		for _, job := range outsideJobs {
-			need(t, strings.Fields(job.needs)...)
+			attack.Need(t, strings.Fields(job.needs)...)
 			for _, folder := range []bool{true, false} {
 				if !folder && job.most == 0 {
 					continue

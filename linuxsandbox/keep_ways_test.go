@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/plan"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -133,7 +134,7 @@ func furnishKept(t *testing.T, ws string, repo bool) {
 		return
 	}
 	cmd := exec.Command("bash", "-euc", `git init -q repo; cd repo; echo t > tracked; git add .; git -c user.name=n -c user.email=e commit -qm first`)
-	cmd.Dir, cmd.Env = ws, []string{"PATH=" + jobPath, "HOME=" + ws, "GIT_CONFIG_GLOBAL=/dev/null"}
+	cmd.Dir, cmd.Env = ws, []string{"PATH=" + attack.Path, "HOME=" + ws, "GIT_CONFIG_GLOBAL=/dev/null"}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -141,12 +142,12 @@ func furnishKept(t *testing.T, ws string, repo bool) {
 
 // TestKept: whatever way a command changes its workspace, the change observer received everything
 // that is needed to restore it, in time.
-func TestKept(t *testing.T) { inSettings(t, "^TestKeptInSetting$") }
+func TestKept(t *testing.T) { tests.InSettings(t, "^TestKeptInSetting$") }
 
 // TestKeptInSetting is the body of TestKept, in a process of the setting.
 func TestKeptInSetting(t *testing.T) {
 	b, f := backendInSetting(t, "TestKept")
-	need(t, "python3", "git", "perl", "patch")
+	attack.Need(t, "python3", "git", "perl", "patch")
 	// With nothing protected, the roots are brokered only for the change observer.
 	for name, p := range map[string]sandbox.Policy{"protected names": sandbox.WorkspaceWrite(), "nothing protected": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +204,7 @@ func keptPlace(t *testing.T, p sandbox.Policy) (string, sandbox.Policy) {
 
 func runKept(t *testing.T, b *Backend, p sandbox.Policy, ws, script string, observer sandbox.ChangeObserver) (sandbox.Status, string) {
 	t.Helper()
-	return run(t, b, p, sandbox.Command{
+	return sandboxtest.Output(t, b, p, sandbox.Command{
 		Path: "/bin/bash", Args: []string{"bash", "-eu", "-o", "pipefail", "-c", keptPrelude + script}, Dir: ws, Env: jobEnv(ws, p.Temp), Observer: observer,
 	})
 }

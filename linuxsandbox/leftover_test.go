@@ -25,7 +25,7 @@ import (
 // TestNothingLeft runs many commands in a row, ten thousand under CI. Afterwards this process's
 // descriptors, children, mounts, sockets, control group and temporary files are the same as before.
 func TestNothingLeft(t *testing.T) {
-	realHelper(t) // built in a folder that remains for the other tests
+	tests.Helper(t) // built in a folder that remains for the other tests
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	ws := t.TempDir()
@@ -41,7 +41,7 @@ func TestNothingLeft(t *testing.T) {
 		if commands++; commands%5 == 2 { // the broker opens files for it, and refuses some
 			command.Path, command.Args = "/bin/sh", []string{"sh", "-c", "exec 2>/dev/null; echo a >f; chmod 600 f; mkdir d; mv f d; rm -r d; echo b >/etc/codeagent-x; true"}
 		}
-		st, out := run(t, b, p, command)
+		st, out := sandboxtest.Output(t, b, p, command)
 		if st != (sandbox.Status{}) || out != "" {
 			t.Fatalf("%+v %q", st, out)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // raiseLimits tries to raise all limits, hard and soft, and ignores errors.
@@ -26,7 +27,7 @@ func TestLimitsCannotBeRaised(t *testing.T) {
 			ws := t.TempDir()
 			p := sandbox.WorkspaceWrite(ws)
 			p.Limits = row.limits
-			st, out := run(t, b, p, sandbox.Command{
+			st, out := sandboxtest.Output(t, b, p, sandbox.Command{
 				Path: "bash", Args: []string{"bash", "-c", raiseLimits + row.script}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"},
 			})
 			if st.Limit != row.want || st.Signal != int(row.signal) || !strings.Contains(out, row.says) || st.Exit == 0 {

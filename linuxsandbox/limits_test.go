@@ -10,6 +10,7 @@ import (
 
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,12 +59,12 @@ func TestLimits(t *testing.T) {
 			ws := t.TempDir()
 			p := sandbox.WorkspaceWrite(ws)
 			cmd := sandbox.Command{Path: "bash", Args: []string{"bash", "-c", row.script}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}}
-			st, out := run(t, b, p, cmd)
+			st, out := sandboxtest.Output(t, b, p, cmd)
 			if st.Exit != 0 || st.Limit != "" {
 				t.Fatalf("without the limit: %+v\n%s", st, out)
 			}
 			p.Limits = row.limits
-			st, out = run(t, b, p, cmd)
+			st, out = sandboxtest.Output(t, b, p, cmd)
 			if st.Limit != row.want || st.Signal != int(row.signal) || !strings.Contains(out, row.says) || st.Exit == 0 {
 				t.Errorf("uid %d: %+v, want limit %q, signal %d, words %q\n%s", os.Getuid(), st, row.want, row.signal, row.says, out)
 			}
@@ -80,7 +81,7 @@ func TestNoCoreDumps(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
 	ws := t.TempDir()
-	st, out := run(t, b, sandbox.WorkspaceWrite(ws), sandbox.Command{
+	st, out := sandboxtest.Output(t, b, sandbox.WorkspaceWrite(ws), sandbox.Command{
 		Path: "bash", Args: []string{"bash", "-c", "ulimit -c 0; ulimit -c unlimited; prlimit --core=0:0; grep -o 'core file size.*' /proc/self/limits"}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin"},
 	})
 	var have unix.Rlimit
@@ -105,7 +106,7 @@ func TestOpenFiles(t *testing.T) {
 		b.openFiles = most
 		p := sandbox.WorkspaceWrite(ws)
 		p.Limits.OpenFiles = policy
-		st, out := run(t, b, p, sandbox.Command{Path: program, Args: append([]string{program}, args...), Dir: ws, Env: []string{"PATH=/usr/bin:/bin"}})
+		st, out := sandboxtest.Output(t, b, p, sandbox.Command{Path: program, Args: append([]string{program}, args...), Dir: ws, Env: []string{"PATH=/usr/bin:/bin"}})
 		if st.Exit != 0 {
 			t.Errorf("%s %s: %+v\n%s", program, args, st, out)
 		}

@@ -215,4 +215,4 @@ func heldKept(t *testing.T, b *Backend, p sandbox.Policy, ws, script string, obs
 }
 
 // TestLossEverywhere runs both for root and for a user without privileges.
-func TestLossEverywhere(t *testing.T) { inSettings(t, "^(TestLoss|TestObjectsElsewhere)$") }
+func TestLossEverywhere(t *testing.T) { tests.InSettings(t, "^(TestLoss|TestObjectsElsewhere)$") }

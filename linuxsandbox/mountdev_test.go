@@ -12,13 +12,14 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // devicesAlways are in every /dev with mounts.
 const devicesAlways = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero"
 
 // TestDevices runs TestDevicesInSetting in every setting.
-func TestDevices(t *testing.T) { inSettings(t, "^TestDevicesInSetting$") }
+func TestDevices(t *testing.T) { tests.InSettings(t, "^TestDevicesInSetting$") }
 
 // TestDevicesInSetting: with mounts, /dev contains what a command needs and what its policy names,
 // and nothing else.
@@ -49,7 +50,7 @@ func TestDevicesInSetting(t *testing.T) {
 		{"shared memory", `echo x >/dev/shm/x && cat /dev/shm/x`, "x", sandbox.WorkspaceWrite(t.TempDir())},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, out := run(t, b, row.policy, sandbox.Command{
+			_, out := sandboxtest.Output(t, b, row.policy, sandbox.Command{
 				Path: "/bin/bash", Args: []string{"bash", "-c", row.script}, Dir: "/", Env: []string{"PATH=/bin:/usr/bin"},
 			})
 			if strings.TrimSpace(out) != strings.TrimSpace(row.want) {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestPlaces runs TestPlacesInSetting and TestHiddenInSetting in every setting.
-func TestPlaces(t *testing.T) { inSettings(t, "^(TestPlacesInSetting|TestHiddenInSetting)$") }
+func TestPlaces(t *testing.T) { tests.InSettings(t, "^(TestPlacesInSetting|TestHiddenInSetting)$") }
 
 // lodging is a workspace below /tmp, with a folder and a file of the host beside it.
 type lodging struct {
@@ -69,7 +69,7 @@ func TestPlacesInSetting(t *testing.T) {
 				Env: []string{"PATH=/bin:/usr/bin", "BASE=" + l.base, "WS=" + l.ws, "BESIDE=" + l.beside, "FOREIGN=" + l.foreign},
 			}
 			for _, turn := range []string{"first", "second"} { // the second time the mount point exists
-				if _, out := run(t, b, p, cmd); strings.TrimSpace(out) != row.says {
+				if _, out := sandboxtest.Output(t, b, p, cmd); strings.TrimSpace(out) != row.says {
 					t.Errorf("%s command: %q, want %q", turn, out, row.says)
 				}
 			}

@@ -14,9 +14,11 @@ import (
 	"sync"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // serveHost serves a page on the host and returns the address.
@@ -136,7 +138,7 @@ func TestAllowedHosts(t *testing.T) {
 	base := th.policy
 	for _, row := range fetching {
 		t.Run(row.program, func(t *testing.T) {
-			need(t, row.program)
+			attack.Need(t, row.program)
 			for _, h := range []struct{ allowed, asked, refused string }{
 				{"name.example:%[1]d", "name.example:%[1]d", ""},
 				{"127.77.0.1:%[1]d", "127.77.0.1:%[1]d", ""},
@@ -179,10 +181,10 @@ func TestAllowedToGo(t *testing.T) {
 	th.namesOf(t, true, map[string]netip.Addr{"name.example": at.Addr()})
 	name := fmt.Sprintf("name.example:%d", at.Port())
 	p := allowing(t, th.policy, name)
-	if st, out := run(t, th.b, p, netVictimCommand("dial "+name)); st.Exit != 0 || out != "host <nil>\n" {
+	if st, out := sandboxtest.Output(t, th.b, p, netVictimCommand("dial "+name)); st.Exit != 0 || out != "host <nil>\n" {
 		t.Errorf("%+v %q", st, out)
 	}
-	if _, out := run(t, th.b, p, netVictimCommand("dial other.example:80")); !strings.Contains(out, "no such host") {
+	if _, out := sandboxtest.Output(t, th.b, p, netVictimCommand("dial other.example:80")); !strings.Contains(out, "no such host") {
 		t.Errorf("another name: %q", out)
 	}
 }
@@ -200,7 +202,7 @@ func TestOwnServerComesFirst(t *testing.T) {
 	at := l.Addr().String()
 	p := allowing(t, th.policy, at)
 	dial := func() string {
-		_, out := run(t, th.b, p, netVictimCommand("dial "+at))
+		_, out := sandboxtest.Output(t, th.b, p, netVictimCommand("dial "+at))
 		return strings.TrimSpace(out)
 	}
 	if got := dial(); got != "host <nil>" {

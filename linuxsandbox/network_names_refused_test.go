@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"codeagent/internal/attack"
 	"slices"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func TestRefusedNames(t *testing.T) {
 	} {
 		t.Run(row.program, func(t *testing.T) {
 			program, _, _ := strings.Cut(row.script, " ")
-			if _, err := lookIn(jobPath, program); err != nil && program != "exec" {
+			if _, err := attack.LookIn(attack.Path, program); err != nil && program != "exec" {
 				t.Skip("needs " + program)
 			}
 			out, denials := th.shell(t, "("+row.script+") || echo failed")

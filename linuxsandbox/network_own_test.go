@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -45,7 +46,7 @@ func TestNetVictim(t *testing.T) {
 	verb, at, _ := strings.Cut(os.Getenv(netVictim), " ")
 	switch verb {
 	case "":
-		bodyOf(t, "TestSessionNetwork")
+		attack.BodyOf(t, "TestSessionNetwork")
 	case "serve":
 		l, err := net.Listen("tcp", at)
 		if err != nil {
@@ -66,7 +67,7 @@ func TestNetVictim(t *testing.T) {
 		fmt.Println(useStdin(at))
 	case "configure":
 		for _, a := range netChanges {
-			fmt.Println(a.name + ": " + wordOf(a.do()))
+			fmt.Println(a.name + ": " + attack.Word(a.do()))
 		}
 	}
 	os.Exit(0)
@@ -113,7 +114,7 @@ func TestSessionNetwork(t *testing.T) {
 		full := sandbox.ReadOnly()
 		full.Network.Mode = sandbox.NetworkFull
 		dial := func(b *Backend, p sandbox.Policy) string {
-			_, out := run(t, b, p, netVictimCommand("dial "+at))
+			_, out := sandboxtest.Output(t, b, p, netVictimCommand("dial "+at))
 			return strings.TrimSpace(out)
 		}
 		if got := dial(b, sandbox.ReadOnly()); !strings.Contains(got, "connection refused") {
@@ -166,7 +167,7 @@ func TestSessionNetwork(t *testing.T) {
 // output is what a victim of b prints.
 func output(t *testing.T, b *Backend, order string) string {
 	t.Helper()
-	_, out := run(t, b, sandbox.ReadOnly(), netVictimCommand(order))
+	_, out := sandboxtest.Output(t, b, sandbox.ReadOnly(), netVictimCommand(order))
 	return out
 }
 
@@ -299,7 +300,7 @@ func TestNobodyConfiguresTheNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, boxed := run(t, b, sandbox.ReadOnly(), netVictimCommand("configure"))
+	_, boxed := sandboxtest.Output(t, b, sandbox.ReadOnly(), netVictimCommand("configure"))
 	const denied = "not permitted"
 	t.Logf("free:\n%sboxed:\n%s", free, boxed)
 	for i, line := range strings.Split(strings.TrimSpace(string(free)), "\n") {
@@ -373,7 +374,7 @@ func TestSocketAsStdin(t *testing.T) {
 				}
 			}
 			cmd.Stdin = stdin
-			_, out := run(t, b, sandbox.ReadOnly(), cmd)
+			_, out := sandboxtest.Output(t, b, sandbox.ReadOnly(), cmd)
 			connected, made := strings.Contains(out, "connect: <nil>"), strings.Contains(out, "socket: <nil>")
 			if connected || made != row.open {
 				t.Errorf("%q, want no connection, and new sockets: %v", out, row.open)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -85,7 +86,7 @@ func (th *theatre) serves(t *testing.T, name string, at ...string) *serving {
 	stdout, out := pipe()
 	s.stdin = stdin
 	cmd := sandbox.Command{
-		Path: need(t, "python3"), Args: append([]string{"python3", "-c", "import os, socket, sys\n" + servingScript, name}, at...), Dir: th.dir, Env: th.env("", th.out),
+		Path: attack.Need(t, "python3"), Args: append([]string{"python3", "-c", "import os, socket, sys\n" + servingScript, name}, at...), Dir: th.dir, Env: th.env("", th.out),
 		Stdin: in, Stdout: out, Stderr: out, Listens: func(l sandbox.Listener) { s.listens <- l },
 	}
 	var err error
@@ -298,7 +299,7 @@ func TestPublishedAttacks(t *testing.T) {
 		}()
 		for to, want := range map[string]string{plain.Addr().String(): "plain", at.String(): "[Errno 104]"} {
 			host, port, _ := net.SplitHostPort(to)
-			cmd := exec.Command(need(t, "python3"), "-c", "import socket, sys\ntry: print(socket.create_connection((sys.argv[1], int(sys.argv[2])), 5).makefile().readline())\nexcept OSError as e: print(e)", host, port)
+			cmd := exec.Command(attack.Need(t, "python3"), "-c", "import socket, sys\ntry: print(socket.create_connection((sys.argv[1], int(sys.argv[2])), 5).makefile().readline())\nexcept OSError as e: print(e)", host, port)
 			cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: plainUser, Gid: plainUser}}
 			if out, err := cmd.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), want) {
 				t.Errorf("uid %d at %s: %s, %v", plainUser, to, out, err)
@@ -334,7 +335,7 @@ func TestListenWithoutNetwork(t *testing.T) {
 			th.policy.Network.Mode = network
 			var seen []uint16
 			text, _ := th.confined(t, sandbox.Command{
-				Path: need(t, "python3"), Args: []string{"python3", "-c", "import os, socket, sys\n" + script}, Env: th.env("", th.out),
+				Path: attack.Need(t, "python3"), Args: []string{"python3", "-c", "import os, socket, sys\n" + script}, Env: th.env("", th.out),
 				Listens: func(l sandbox.Listener) { seen = append(seen, l.Port) },
 			})
 			os.Remove(th.dir + "/s")

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/netns"
 
 	"golang.org/x/sys/unix"
@@ -119,7 +120,7 @@ func TestRelayedSockets(t *testing.T) {
 		}()
 	}
 	p, free := newPeers(t)
-	bare := exec.Command(need(t, "python3"), "-c", "import os, socket\n"+script(p))
+	bare := exec.Command(attack.Need(t, "python3"), "-c", "import os, socket\n"+script(p))
 	bare.Dir = t.TempDir()
 	freeing(bare.Dir, free)
 	want, err := bare.CombinedOutput()

@@ -26,7 +26,7 @@ import (
 // broker answers, and in one where Landlock does.
 
 // TestOutsideAlike does that in every setting.
-func TestOutsideAlike(t *testing.T) { inSettings(t, "^TestOutsideAlikeInSetting$") }
+func TestOutsideAlike(t *testing.T) { tests.InSettings(t, "^TestOutsideAlikeInSetting$") }
 
 // envOutside is the victim's folder. envFresh makes the victim recreate everything in it before
 // each call.
@@ -36,16 +36,16 @@ const (
 )
 
 func TestOutsideAlikeInSetting(t *testing.T) {
-	s := currentSetting(t, "TestOutsideAlike")
+	s := attack.CurrentSetting(t, "TestOutsideAlike")
 	b := newBackend(t)
 	defer b.Close()
-	base, err := os.MkdirTemp(os.Getenv(envStage), "outside")
+	base, err := os.MkdirTemp(os.Getenv(attack.EnvStage), "outside")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer attack.RemoveAll(base)
 	ws, out := filepath.Join(base, "ws"), filepath.Join(base, "out")
-	sample, rows := sampleAlike(t, 31, s.name == "user")
+	sample, rows := sampleAlike(t, 31, s.Name == "user")
 	env := []string{envOutside + "=" + out, envEvery + "=" + sample.String(), sandboxtest.NoPause}
 	args := []string{os.Args[0], "-test.run=^TestOutsideVictim$"}
 	bare := exec.Command(os.Args[0], args[1:]...)
@@ -64,7 +64,7 @@ func TestOutsideAlikeInSetting(t *testing.T) {
 	}
 	before := pictureAlike(out)
 	boxed := func(level sandbox.EvidenceLevel) string {
-		st, text := run(t, b, sandbox.WorkspaceWrite(ws), sandbox.Command{Path: os.Args[0], Args: args, Env: env, Dir: ws, Evidence: level})
+		st, text := sandboxtest.Output(t, b, sandbox.WorkspaceWrite(ws), sandbox.Command{Path: os.Args[0], Args: args, Env: env, Dir: ws, Evidence: level})
 		if st.Exit != 0 {
 			t.Fatalf("%+v\n%s", st, text)
 		}
@@ -119,7 +119,7 @@ func compareOutside(t *testing.T, rows int, plain, full, none string) {
 func TestOutsideVictim(t *testing.T) {
 	dir := os.Getenv(envOutside)
 	if dir == "" {
-		bodyOf(t, "TestOutsideAlike")
+		attack.BodyOf(t, "TestOutsideAlike")
 	}
 	for i, c := range alikeTable(dir) {
 		if !inSample(t, i) {
@@ -186,7 +186,7 @@ func replicaTargets(ws, temp, out string) map[string]string {
 
 func TestReplicaVictim(t *testing.T) {
 	if os.Getenv(envOutside) != "replica" {
-		bodyOf(t, "TestReplica")
+		attack.BodyOf(t, "TestReplica")
 	}
 	ws, temp, out := os.Getenv("WS"), os.Getenv("TMPDIR"), os.Getenv("TARGET")
 	memory, err := unix.MemfdCreate("m", 0)

@@ -10,13 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 )
 
 // TestMadeGit: a git directory that the session created is known by its current name, also where a
 // folder became one by a rename.
 func TestMadeGit(t *testing.T) {
-	need(t, "git")
+	attack.Need(t, "git")
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		if out, err := exec.Command("git", "init", "-q", th.dir+"/before").CombinedOutput(); err != nil {
 			t.Fatalf("%v %s", err, out)
@@ -41,7 +42,7 @@ func TestMadeGit(t *testing.T) {
 // TestMadeGitApart: what a program apart created in the same folder, such as an MCP server, is known like
 // what a command created: when the program has ended too, and by the name that a command gave it.
 func TestMadeGitApart(t *testing.T) {
-	need(t, "git")
+	attack.Need(t, "git")
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		apart, err := th.b.Apart()
 		if err != nil {
@@ -67,7 +68,7 @@ func TestMadeGitApart(t *testing.T) {
 // TestGitInACache: a cache outlives the session, and a link in a work tree can lead there. So git runs
 // nothing in the repositories that commands make in one. Each attack works in another folder.
 func TestGitInACache(t *testing.T) {
-	need(t, "git")
+	attack.Need(t, "git")
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		cache := filepath.Join(filepath.Dir(th.out), "cache")
 		other := filepath.Join(filepath.Dir(th.out), "other")

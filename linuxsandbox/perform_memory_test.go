@@ -8,13 +8,15 @@ import (
 	"strconv"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // TestSharedMemory: in every setting a session has its own shared memory and named semaphores, and
 // cannot access those of another program.
-func TestSharedMemory(t *testing.T) { inSettings(t, "^TestSharedMemoryInSetting$") }
+func TestSharedMemory(t *testing.T) { tests.InSettings(t, "^TestSharedMemoryInSetting$") }
 
 func TestSharedMemoryInSetting(t *testing.T) {
 	b, _ := backendInSetting(t, "TestSharedMemory")
@@ -48,8 +50,8 @@ if __name__ == "__main__":
 `
 	p := sandbox.WorkspaceWrite(t.TempDir())
 	p.Temp = temp
-	_, out := run(t, b, p, sandbox.Command{
-		Path: "/usr/bin/python3", Args: []string{"python3", "-W", "ignore", "-uc", script, name}, Dir: "/", Env: []string{"PATH=" + jobPath, "TMPDIR=" + temp},
+	_, out := sandboxtest.Output(t, b, p, sandbox.Command{
+		Path: "/usr/bin/python3", Args: []string{"python3", "-W", "ignore", "-uc", script, name}, Dir: "/", Env: []string{"PATH=" + attack.Path, "TMPDIR=" + temp},
 	})
 	if out != "b'mine'\ngone\n" {
 		t.Errorf("%q", out)

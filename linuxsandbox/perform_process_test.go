@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // TestOwnProcesses: a command sets priority, CPU affinity and limits of its own processes by pid;
 // in a PID namespace also of its children.
-func TestOwnProcesses(t *testing.T) { inSettings(t, "^TestOwnProcessesInSetting$") }
+func TestOwnProcesses(t *testing.T) { tests.InSettings(t, "^TestOwnProcessesInSetting$") }
 
 func TestOwnProcessesInSetting(t *testing.T) {
 	b, f := backendInSetting(t, "TestOwnProcesses")
@@ -49,8 +51,8 @@ print(os.getpriority(os.PRIO_PROCESS, 0) == n)
 		"group nice Operation not permitted\nuser nice Operation not permitted\n" +
 		strings.ReplaceAll("child nice X\nchild policy X\nchild affinity X\nchild limits X\n", "X", child) +
 		strings.ReplaceAll("keeper nice X\nkeeper policy X\nkeeper affinity X\nkeeper limits X\n", "X", "Operation not permitted") + "True\n"
-	_, out := run(t, b, sandbox.WorkspaceWrite(t.TempDir()), sandbox.Command{
-		Path: "python3", Args: []string{"python3", "-c", script}, Dir: "/", Env: []string{"PATH=" + jobPath},
+	_, out := sandboxtest.Output(t, b, sandbox.WorkspaceWrite(t.TempDir()), sandbox.Command{
+		Path: "python3", Args: []string{"python3", "-c", script}, Dir: "/", Env: []string{"PATH=" + attack.Path},
 	})
 	if out != want {
 		t.Errorf("%s\nwant\n%s", out, want)
@@ -58,7 +60,7 @@ print(os.getpriority(os.PRIO_PROCESS, 0) == n)
 }
 
 // TestDatagramProtocols: UDP and UDP-Lite work in the session's own network.
-func TestDatagramProtocols(t *testing.T) { inSettings(t, "^TestDatagramProtocolsInSetting$") }
+func TestDatagramProtocols(t *testing.T) { tests.InSettings(t, "^TestDatagramProtocolsInSetting$") }
 
 func TestDatagramProtocolsInSetting(t *testing.T) {
 	b, f := backendInSetting(t, "TestDatagramProtocols")
@@ -74,8 +76,8 @@ for protocol in (s.IPPROTO_UDP, s.IPPROTO_UDPLITE):
         b.sendto(b"one", a.getsockname()); data, at = a.recvfrom(9)
         a.connect(at); a.sendmsg([data, b" two"]); print(b.recv(9).decode())
 `
-	_, out := run(t, b, sandbox.WorkspaceWrite(t.TempDir()), sandbox.Command{
-		Path: "python3", Args: []string{"python3", "-c", script}, Dir: "/", Env: []string{"PATH=" + jobPath},
+	_, out := sandboxtest.Output(t, b, sandbox.WorkspaceWrite(t.TempDir()), sandbox.Command{
+		Path: "python3", Args: []string{"python3", "-c", script}, Dir: "/", Env: []string{"PATH=" + attack.Path},
 	})
 	if out != strings.Repeat("one two\n", 4) {
 		t.Errorf("%q", out)

@@ -5,12 +5,14 @@ package linuxsandbox
 import (
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // TestOwnTerminals: in every setting a command creates terminals of its own, and can open no other
 // one.
-func TestOwnTerminals(t *testing.T) { inSettings(t, "^TestOwnTerminalsInSetting$") }
+func TestOwnTerminals(t *testing.T) { tests.InSettings(t, "^TestOwnTerminalsInSetting$") }
 
 func TestOwnTerminalsInSetting(t *testing.T) {
 	b, _ := backendInSetting(t, "TestOwnTerminals")
@@ -34,11 +36,11 @@ for path in (name, sys.argv[1]):
 try: fcntl.ioctl(os.openpty()[0], termios.TIOCSTI, b"x"); print("pushed")
 except OSError as e: print(e.strerror)
 `
-	near, far := openTerminal(t)
+	near, far := attack.OpenTerminal(t)
 	defer near.Close()
 	defer far.Close()
-	_, out := run(t, b, sandbox.WorkspaceWrite(t.TempDir()), sandbox.Command{
-		Path: "/usr/bin/python3", Args: []string{"python3", "-uc", script, far.Name()}, Dir: "/", Env: []string{"PATH=" + jobPath},
+	_, out := sandboxtest.Output(t, b, sandbox.WorkspaceWrite(t.TempDir()), sandbox.Command{
+		Path: "/usr/bin/python3", Args: []string{"python3", "-uc", script, far.Name()}, Dir: "/", Env: []string{"PATH=" + attack.Path},
 	})
 	if out != "['dev', 'pts']\nb'typed'\nrefused\nrefused\nOperation not permitted\n" {
 		t.Errorf("%q", out)

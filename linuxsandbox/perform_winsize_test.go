@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -17,7 +18,7 @@ import (
 
 // TestWindowSizes: in every setting a command sets the size of its own terminals, and never that of
 // the user's.
-func TestWindowSizes(t *testing.T) { inSettings(t, "^TestWindowSizesInSetting$") }
+func TestWindowSizes(t *testing.T) { tests.InSettings(t, "^TestWindowSizesInSetting$") }
 
 // usersSize tries to set the size of terminal 0 through every name that it has.
 const usersSize = `
@@ -57,7 +58,7 @@ const (
 func TestWindowSizesInSetting(t *testing.T) {
 	b, _ := backendInSetting(t, "TestWindowSizes")
 	sized := func(t *testing.T) (near, far *os.File) {
-		near, far = openTerminal(t)
+		near, far = attack.OpenTerminal(t)
 		t.Cleanup(func() { near.Close(); far.Close() })
 		if err := unix.IoctlSetWinsize(int(far.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
 			t.Fatal(err)
@@ -89,7 +90,7 @@ func TestWindowSizesInSetting(t *testing.T) {
 			}
 			defer r.Close()
 			proc, err := sandboxtest.Start(b, t.Context(), sandbox.WorkspaceWrite(t.TempDir()), sandbox.Command{
-				Path: "/usr/bin/python3", Args: []string{"python3", "-uc", usersSize + ownSizes}, Dir: "/", Env: []string{"PATH=" + jobPath},
+				Path: "/usr/bin/python3", Args: []string{"python3", "-uc", usersSize + ownSizes}, Dir: "/", Env: []string{"PATH=" + attack.Path},
 				Stdin: far, Stdout: w, Stderr: w, Foreground: foreground,
 			}, nil)
 			w.Close()

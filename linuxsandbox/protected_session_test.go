@@ -13,11 +13,12 @@ import (
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect/protecttest"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // TestProtectedInSession (E10 to E15, E25, E26): repositories that the policy does not name are
 // protected wherever they are. Those that the session creates are its own.
-func TestProtectedInSession(t *testing.T) { inSettings(t, "^TestProtectedInSessionInSetting$") }
+func TestProtectedInSession(t *testing.T) { tests.InSettings(t, "^TestProtectedInSessionInSetting$") }
 
 // sessionRow is a script that must fail, or succeed if ok is set, in a workspace of furnishSession.
 // Words of protecttest stand for names.
@@ -91,12 +92,12 @@ ln -s .p node_modules/l && mv node_modules/.p node_modules/p && mv "$TMPDIR/t" n
 }
 
 func TestProtectedInSessionInSetting(t *testing.T) {
-	if s := currentSetting(t, "TestProtectedInSession"); s.uid == 0 && !machine.Thorough() {
+	if s := attack.CurrentSetting(t, "TestProtectedInSession"); s.UID == 0 && !machine.Thorough() {
 		t.Skip("only with CI=true as root")
 	}
 	b := newBackend(t)
 	defer b.Close()
-	base, err := os.MkdirTemp(os.Getenv(envStage), "session")
+	base, err := os.MkdirTemp(os.Getenv(attack.EnvStage), "session")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestProtectedInSessionInSetting(t *testing.T) {
 				attack.RemoveAll(dir)
 				furnishSession(t, ws, temp)
 			}
-			st, out := run(t, b, p, sandbox.Command{Path: "/bin/bash", Args: command, Dir: ws, Env: jobEnv(ws, temp)})
+			st, out := sandboxtest.Output(t, b, p, sandbox.Command{Path: "/bin/bash", Args: command, Dir: ws, Env: jobEnv(ws, temp)})
 			if (st.Exit == 0) != row.ok {
 				t.Errorf("%+v\n%s", st, out)
 			}

@@ -24,7 +24,7 @@ import (
 
 // TestReadsSeen: with Command.Reads each refused read is recorded, by whatever way, and no other open
 // is.
-func TestReadsSeen(t *testing.T) { inSettings(t, "^TestReadsSeenInSetting$") }
+func TestReadsSeen(t *testing.T) { tests.InSettings(t, "^TestReadsSeenInSetting$") }
 
 const floodReads = evidence.MaxDenials + 200
 
@@ -216,7 +216,7 @@ func TestReadsVictim(t *testing.T) {
 	say := func(name string, err error) { fmt.Printf("%s=%d\n", name, errnoIn(err)) }
 	switch what {
 	case "":
-		bodyOf(t, "TestReadsSeen")
+		attack.BodyOf(t, "TestReadsSeen")
 	case "silent":
 		for i, r := range silentReads {
 			say(r.name, r.do(stage, r.path(stage, i)))
@@ -282,7 +282,7 @@ func readsStage(t *testing.T) (stage string, p sandbox.Policy) {
 
 // TestReadsSeenInSetting is the body of TestReadsSeen.
 func TestReadsSeenInSetting(t *testing.T) {
-	currentSetting(t, "TestReadsSeen")
+	attack.CurrentSetting(t, "TestReadsSeen")
 	b := newBackend(t)
 	defer b.Close()
 	stage, p := readsStage(t)

@@ -21,16 +21,16 @@ var realJobs = slices.Concat(serviceJobs, packageJobs, toolJobs)
 func TestRealJobs(t *testing.T) {
 	machine.Turn(t, 4)
 	if os.Getuid() == 0 {
-		inSettings(t, "^TestRealJobsInSetting$")
+		tests.InSettings(t, "^TestRealJobsInSetting$")
 	} else {
-		runJobs(t, setting{name: "this user", slowJobs: true}, realJobsNow(t), 0)
+		runJobs(t, attack.ThisUser, realJobsNow(t), 0)
 	}
 }
 
 // TestRealJobsInSetting is the body of TestRealJobs, in a process of the setting.
 func TestRealJobsInSetting(t *testing.T) {
-	s := currentSetting(t, "TestRealJobs")
-	if s.uid == 0 {
+	s := attack.CurrentSetting(t, "TestRealJobs")
+	if s.UID == 0 {
 		t.Skip("these are the jobs of an ordinary user")
 	}
 	runJobs(t, s, realJobsNow(t), 0)
@@ -54,9 +54,7 @@ func TestRealJobsAreMany(t *testing.T) {
 	for _, a := range attack.All() {
 		attacks[a.Name] = true
 	}
-	for _, a := range escapes() {
-		attacks[a.name] = true
-	}
+	attacks[attack.FromPair] = true // as TestEscapesAreMany checks
 	refused := 0
 	for _, j := range realJobs {
 		if j.rule == "" {

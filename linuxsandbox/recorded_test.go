@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 )
 
@@ -61,7 +62,7 @@ var recordedRows = []struct {
 }
 
 // TestRecorded runs TestRecordedInSetting in every setting.
-func TestRecorded(t *testing.T) { inSettings(t, "^TestRecordedInSetting$") }
+func TestRecorded(t *testing.T) { tests.InSettings(t, "^TestRecordedInSetting$") }
 
 // TestRecordedInSetting: what the kernel or the filter could refuse alone is recorded, and not as moot.
 func TestRecordedInSetting(t *testing.T) {
@@ -75,7 +76,7 @@ func TestRecordedInSetting(t *testing.T) {
 		_ = host.Process.Kill()
 		_ = host.Wait()
 	}()
-	fill := strings.NewReplacer("AWAY", filepath.Dir(th.out), "HOST", strconv.Itoa(host.Process.Pid), "SETUID", setUIDProgram()).Replace
+	fill := strings.NewReplacer("AWAY", filepath.Dir(th.out), "HOST", strconv.Itoa(host.Process.Pid), "SETUID", attack.SetUIDProgram()).Replace
 	for _, row := range recordedRows {
 		if row.mounts && !f.Namespaces {
 			continue

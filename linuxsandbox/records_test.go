@@ -20,7 +20,7 @@ type records struct{ base, ws, state, undo, sessions, output string }
 
 func newRecords(t testing.TB) records {
 	t.Helper()
-	base, err := os.MkdirTemp(os.Getenv(envStage), "records")
+	base, err := os.MkdirTemp(os.Getenv(attack.EnvStage), "records")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ d = os.open(os.environ["STATE"], os.O_PATH); print(os.read(os.open("undo/s1/kept
 }
 
 // TestRecords runs TestRecordsInSetting in every setting.
-func TestRecords(t *testing.T) { inSettings(t, "^TestRecordsInSetting$") }
+func TestRecords(t *testing.T) { tests.InSettings(t, "^TestRecordsInSetting$") }
 
 // TestRecordsInSetting: if the records are not hidden, each route prints the secret. If they are
 // hidden, no route does where mounts work; elsewhere a weakness says so.
@@ -92,17 +92,17 @@ func TestRecordsInSetting(t *testing.T) {
 			open := newRecords(t)
 			p := open.policy()
 			p.Protected.Hidden = nil
-			if st, out := run(t, b, p, open.command(route.script)); !strings.Contains(out, secretText) {
+			if st, out := sandboxtest.Output(t, b, p, open.command(route.script)); !strings.Contains(out, secretText) {
 				t.Fatalf("the secret is not printed although reading it is allowed: %+v\n%s", st, out)
 			}
 			r := newRecords(t)
-			_, out := run(t, b, r.policy(), r.command(route.script))
+			_, out := sandboxtest.Output(t, b, r.policy(), r.command(route.script))
 			r.judge(t, b, f.Namespaces, out)
 		})
 	}
 	t.Run("the rest", func(t *testing.T) {
 		r := newRecords(t)
-		st, out := run(t, b, r.policy(), r.command(`set -e; cat $OUTPUT/output-1.txt own; ls $STATE; test -d $UNDO -a -d $SESSIONS; echo x > new`))
+		st, out := sandboxtest.Output(t, b, r.policy(), r.command(`set -e; cat $OUTPUT/output-1.txt own; ls $STATE; test -d $UNDO -a -d $SESSIONS; echo x > new`))
 		if st.Exit != 0 || strings.Count(out, "open to all") != 2 || !strings.Contains(out, "undo") {
 			t.Errorf("%+v\n%s", st, out)
 		}
@@ -111,7 +111,7 @@ func TestRecordsInSetting(t *testing.T) {
 		r := newRecords(t)
 		p := r.policy()
 		p.DenyRead = []string{r.undo, r.sessions}
-		_, out := run(t, b, p, r.command(`cat $UNDO/s1/kept $SESSIONS/s1.jsonl $OUTPUT/output-1.txt`))
+		_, out := sandboxtest.Output(t, b, p, r.command(`cat $UNDO/s1/kept $SESSIONS/s1.jsonl $OUTPUT/output-1.txt`))
 		if strings.Contains(out, secretText) || !strings.Contains(out, "open to all") || r.told(t, b, p) != "" {
 			t.Errorf("%s\n%s", r.told(t, b, p), out)
 		}
@@ -119,10 +119,10 @@ func TestRecordsInSetting(t *testing.T) {
 	if f.Root {
 		t.Run("in a workspace that is not root's", func(t *testing.T) { // where root retains file capabilities
 			r := newRecords(t)
-			if err := os.Chown(r.ws, strangerUID, strangerUID); err != nil {
+			if err := os.Chown(r.ws, attack.StrangerUID, attack.StrangerUID); err != nil {
 				t.Skip("no user may be given files here")
 			}
-			_, out := run(t, b, r.policy(), r.command(`ls $UNDO; cat $UNDO/s1/kept; chmod 700 $UNDO; cat $UNDO/*/*`))
+			_, out := sandboxtest.Output(t, b, r.policy(), r.command(`ls $UNDO; cat $UNDO/s1/kept; chmod 700 $UNDO; cat $UNDO/*/*`))
 			r.judge(t, b, f.Namespaces, out)
 		})
 	}

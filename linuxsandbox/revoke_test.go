@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
 )
@@ -50,7 +51,7 @@ func (k *talk) endsSoon(ended <-chan error) {
 	k.Helper()
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(attack.Patience):
 		k.Fatal("the connection is still open")
 	}
 }
@@ -98,7 +99,7 @@ func TestRevokeHost(t *testing.T) {
 // TestRevokeSocket: a connection to a revoked path socket is shut down, also in a child that
 // inherited it.
 func TestRevokeSocket(t *testing.T) {
-	need(t, "python3")
+	attack.Need(t, "python3")
 	th := newTheatre(t, newBackend(t))
 	t.Cleanup(func() { th.b.Close() })
 	path := filepath.Join(filepath.Dir(th.out), "s")
@@ -233,7 +234,7 @@ func TestRevokeBelow(t *testing.T) {
 // TestRevokeSettings runs these tests in every setting.
 func TestRevokeSettings(t *testing.T) {
 	machine.Turn(t, 0) // outside CI these tests run in this setting, and as a user
-	inSettings(t, "^TestRevoke(Host|Socket|Folder|Below)$")
+	tests.InSettings(t, "^TestRevoke(Host|Socket|Folder|Below)$")
 }
 
 // TestRevokeAsUser runs these tests for a user without privileges.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -45,7 +46,7 @@ func BenchmarkSeen(b *testing.B) {
 			}
 			cmd := sandbox.Command{
 				Path: bash, Args: []string{"bash", "-c", job.script}, Dir: ws,
-				Env: []string{"PATH=" + jobPath, "HOME=" + ws, "TMPDIR=" + filepath.Join(ws, "out"), "GOTOOLCHAIN=local"},
+				Env: []string{"PATH=" + attack.Path, "HOME=" + ws, "TMPDIR=" + filepath.Join(ws, "out"), "GOTOOLCHAIN=local"},
 			}
 			turns := []struct {
 				name    string

@@ -34,7 +34,7 @@ func TestFirstCommandShowsTheMachine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBackend(t)
 			defer b.Close()
-			if st, _ := run(t, b, policy, sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: "/"}); st.Exit != 0 {
+			if st, _ := sandboxtest.Output(t, b, policy, sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: "/"}); st.Exit != 0 {
 				t.Errorf("status %d", st.Exit)
 			}
 			got, err := b.probe()
@@ -53,7 +53,7 @@ func TestFirstCommandShowsTheMachine(t *testing.T) {
 // the command's descriptors and no others, and ends with the backend if nobody used it.
 func TestAhead(t *testing.T) {
 	start := func(t *testing.T) (*Backend, firstKeeper) {
-		b, err := New(Options{Helper: realHelper(t), Ahead: true})
+		b, err := New(Options{Helper: tests.Helper(t), Ahead: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestAhead(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer stdin.Close()
-			st, got := run(t, b, sandbox.ReadOnly(), sandbox.Command{
+			st, got := sandboxtest.Output(t, b, sandbox.ReadOnly(), sandbox.Command{
 				Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: []string{"PATH=/bin:/usr/bin"}, Dir: "/", Stdin: stdin, Foreground: row.foreground,
 			})
 			// The shell lists the folder by a descriptor of its own.
@@ -118,7 +118,7 @@ func TestAhead(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !probe {
-				if st, _ := run(t, b, sandbox.ReadOnly(), sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: "/"}); st.Exit != 0 {
+				if st, _ := sandboxtest.Output(t, b, sandbox.ReadOnly(), sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: "/"}); st.Exit != 0 {
 					t.Errorf("status %d", st.Exit)
 				}
 			}

@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"codeagent/internal/attack"
 	"errors"
 	"os"
 	"os/exec"
@@ -34,7 +35,7 @@ for i in range(int(sys.argv[2])):
     if os.path.exists(w + "/HEAD") and os.path.exists(w + "/objects"):
         open("won", "w").close()
 `
-	need(t, "python3", "git")
+	attack.Need(t, "python3", "git")
 	locks := filepath.Join(t.TempDir(), "locks")
 	sessions := func(share bool) (th, other *theatre) {
 		a, b := newBackend(t), newBackend(t)

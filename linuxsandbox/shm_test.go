@@ -8,6 +8,7 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // TestWorkspaceInSharedMemory: a write root inside a folder that the sandbox replaces is the
@@ -20,7 +21,7 @@ func TestWorkspaceInSharedMemory(t *testing.T) {
 	defer os.RemoveAll(ws)
 	b := newBackend(t)
 	defer b.Close()
-	st, out := run(t, b, sandbox.WorkspaceWrite(ws), sandbox.Command{
+	st, out := sandboxtest.Output(t, b, sandbox.WorkspaceWrite(ws), sandbox.Command{
 		Path: "bash", Args: []string{"bash", "-c", "echo x > f && chmod 600 f && touch -d 2001-01-01 f && mkdir d && mv f d/g && chmod 644 d/g"},
 		Dir: ws, Env: []string{"PATH=/usr/bin:/bin"},
 	})

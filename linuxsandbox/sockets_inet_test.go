@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -20,7 +21,7 @@ func TestInetSockets(t *testing.T) {
 		script := func(shut int) string {
 			return "import os, socket\n" + strings.Replace(inetScript, "SHUT", strconv.Itoa(shut), 1)
 		}
-		bare, err := exec.Command(need(t, "python3"), "-c", script(0)).CombinedOutput()
+		bare, err := exec.Command(attack.Need(t, "python3"), "-c", script(0)).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, bare)
 		}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/filter"
 
@@ -48,7 +49,7 @@ except OSError as e: print(e.strerror)`)
 			t.Errorf("%q %+v", text, denials)
 		}
 	default:
-		bodyOf(t, "TestStandIns")
+		attack.BodyOf(t, "TestStandIns")
 	}
 }
 

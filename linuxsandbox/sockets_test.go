@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -63,7 +64,7 @@ func eachTaking(t *testing.T, test func(t *testing.T, th *theatre)) {
 // python runs a script in the sandbox and returns its output.
 func (th *theatre) python(t *testing.T, script string) (string, []sandbox.Denial) {
 	t.Helper()
-	return th.confined(t, sandbox.Command{Path: need(t, "python3"), Args: []string{"python3", "-c", "import os, socket, sys\n" + script}, Env: th.env("", th.out)})
+	return th.confined(t, sandbox.Command{Path: attack.Need(t, "python3"), Args: []string{"python3", "-c", "import os, socket, sys\n" + script}, Env: th.env("", th.out)})
 }
 
 // TestPathSockets: a socket that a command of the session bound is reached under any of its names
@@ -253,7 +254,7 @@ func TestPathSocketsOfTheSession(t *testing.T) {
 		}
 		defer from.Close()
 		server, err := sandboxtest.Start(th.b, t.Context(), th.policy, sandbox.Command{
-			Path: need(t, "python3"), Dir: th.dir, Env: th.env("", th.out), Stdout: to, Stderr: to, Args: []string{"python3", "-c", `
+			Path: attack.Need(t, "python3"), Dir: th.dir, Env: th.env("", th.out), Stdout: to, Stderr: to, Args: []string{"python3", "-c", `
 import socketserver
 class H(socketserver.StreamRequestHandler):
     def handle(self): self.wfile.write(self.rfile.readline().upper())
@@ -360,7 +361,7 @@ func TestHandedSockets(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := os.NewFile(uintptr(pair[0]), row.name)
-			text, _ := th.confined(t, sandbox.Command{Path: need(t, "python3"), Stdin: f, Env: th.env("", th.out), Args: []string{"python3", "-c", fmt.Sprintf(`
+			text, _ := th.confined(t, sandbox.Command{Path: attack.Need(t, "python3"), Stdin: f, Env: th.env("", th.out), Args: []string{"python3", "-c", fmt.Sprintf(`
 import socket, os
 try: os.unlink("s")
 except OSError: pass

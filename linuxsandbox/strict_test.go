@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // strictRow is one sentence about the preset for untrusted programs. What the preset refuses is
@@ -79,7 +80,7 @@ func TestStrict(t *testing.T) {
 					}
 				}
 				os.Remove(filepath.Join(scratch, "l"))
-				return run(t, b, p, sandbox.Command{
+				return sandboxtest.Output(t, b, p, sandbox.Command{
 					Path: "bash", Args: []string{"bash", "-c", row.script}, Dir: ws,
 					Env: []string{"PATH=/usr/bin:/bin", "HOME=" + home, "TMPDIR=" + scratch, "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "PORT=" + port},
 				})

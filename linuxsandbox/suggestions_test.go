@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codeagent/config/configtest"
+	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
 )
@@ -24,7 +25,7 @@ func TestSuggestionsOutside(t *testing.T) {
 				continue
 			}
 			t.Run(job.name, func(t *testing.T) {
-				need(t, strings.Fields(job.needs)...)
+				attack.Need(t, strings.Fields(job.needs)...)
 				j := newOutside(t, th, job.script)
 				run := func(p sandbox.Policy) (sandbox.Verdict, error) {
 					th.policy = p

@@ -21,7 +21,7 @@ import (
 )
 
 // TestNamedInTemp runs TestNamedInTempInSetting in every setting.
-func TestNamedInTemp(t *testing.T) { inSettings(t, "^TestNamedInTempInSetting$") }
+func TestNamedInTemp(t *testing.T) { tests.InSettings(t, "^TestNamedInTempInSetting$") }
 
 // namedRows are commands that name files of the host below /tmp. bare is what a command without the
 // sandbox says, confined what one in it says.
@@ -77,7 +77,7 @@ func TestNamedInTempInSetting(t *testing.T) {
 			}
 			cmd, p := stageNamed(t)
 			cmd.Args = []string{"bash", "-c", row.script}
-			if _, out := run(t, b, p, cmd); strings.TrimSpace(out) != row.confined {
+			if _, out := sandboxtest.Output(t, b, p, cmd); strings.TrimSpace(out) != row.confined {
 				t.Errorf("%q, want %q", out, row.confined)
 			}
 			if list, err := os.ReadDir(p.Temp); err != nil || len(list) != 1 {
@@ -127,7 +127,7 @@ func stageNamed(t *testing.T) (sandbox.Command, sandbox.Policy) {
 	}
 	err = errors.Join(err, unix.Mkfifo(e+"-pipe", 0o644))
 	if os.Getuid() == 0 {
-		err = errors.Join(err, os.Chown(e+"-other", strangerUID, strangerUID), os.Chmod(e+"-other", 0o600))
+		err = errors.Join(err, os.Chown(e+"-other", attack.StrangerUID, attack.StrangerUID), os.Chmod(e+"-other", 0o600))
 	}
 	for _, path := range []string{e + "-socket", e + "-agent/socket"} {
 		l, failed := net.Listen("unix", path)
@@ -183,7 +183,7 @@ func TestNamedSwap(t *testing.T) {
 	}
 	cmd.Args, cmd.Named = []string{"bash", "-c", script}, []string{flip}
 	for range 30 {
-		if _, out := run(t, b, p, cmd); strings.Contains(out, "key") || strings.Contains(out, "pipe") {
+		if _, out := sandboxtest.Output(t, b, p, cmd); strings.Contains(out, "key") || strings.Contains(out, "pipe") {
 			t.Fatalf("%q", out)
 		}
 	}
@@ -213,7 +213,7 @@ var madeRows = []struct{ name, script, host string }{
 }
 
 // TestMadeInTemp runs TestMadeInTempInSetting in every setting.
-func TestMadeInTemp(t *testing.T) { inSettings(t, "^TestMadeInTempInSetting$") }
+func TestMadeInTemp(t *testing.T) { tests.InSettings(t, "^TestMadeInTempInSetting$") }
 
 // TestMadeInTempInSetting: what a command makes at a granted path directly in /tmp is the host's afterwards,
 // if it is a file or a folder of these, without protected names.
@@ -230,7 +230,7 @@ func TestMadeInTempInSetting(t *testing.T) {
 			name := strings.TrimPrefix(cmd.Env[slices.IndexFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "E=") })], "E=") + "-made"
 			cmd.Env = append(cmd.Env, "N="+name)
 			cmd.Args = []string{"bash", "-c", row.script}
-			run(t, b, p.With(sandbox.Grant{Write: []string{name}}), cmd)
+			sandboxtest.Output(t, b, p.With(sandbox.Grant{Write: []string{name}}), cmd)
 			host := exec.Command("bash", "-c", row.host)
 			host.Env = cmd.Env
 			if out, err := host.CombinedOutput(); err != nil {
@@ -257,7 +257,7 @@ var grantedRows = []struct{ name, script, host string }{
 }
 
 // TestGrantedInTemp runs TestGrantedInTempInSetting in every setting.
-func TestGrantedInTemp(t *testing.T) { inSettings(t, "^TestGrantedInTempInSetting$") }
+func TestGrantedInTemp(t *testing.T) { tests.InSettings(t, "^TestGrantedInTempInSetting$") }
 
 // TestGrantedInTempInSetting: a file of the host's /tmp that was granted can be replaced, before the start and by a yes
 // while the command runs.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -20,11 +21,11 @@ import (
 )
 
 // TestTerminal tests a command with its own terminal, in every setting.
-func TestTerminal(t *testing.T) { inSettings(t, "^TestTerminalInSetting$") }
+func TestTerminal(t *testing.T) { tests.InSettings(t, "^TestTerminalInSetting$") }
 
 // TestTerminalInSetting is the body of TestTerminal, in a process of the setting.
 func TestTerminalInSetting(t *testing.T) {
-	currentSetting(t, "TestTerminal")
+	attack.CurrentSetting(t, "TestTerminal")
 	b := newBackend(t)
 	defer b.Close()
 	t.Run("it is the command's own", func(t *testing.T) { ownTerminal(t, b) })
@@ -62,12 +63,12 @@ func newScreen(t *testing.T, near *os.File) *screen {
 // onTerminal starts bash with its own terminal.
 func onTerminal(t *testing.T, b *Backend, args ...string) (*screen, sandbox.Process) {
 	t.Helper()
-	near, far := openTerminal(t)
+	near, far := attack.OpenTerminal(t)
 	defer far.Close()
 	ws := t.TempDir()
 	proc, err := sandboxtest.Start(b, t.Context(), sandbox.WorkspaceWrite(ws), sandbox.Command{
 		Path: "bash", Args: append([]string{"bash", "--norc", "--noprofile"}, args...), Dir: ws,
-		Env: []string{"PATH=" + jobPath, "TERM=dumb", `PS1=>\n`}, Stdin: far, Stdout: far, Stderr: far, Terminal: true,
+		Env: []string{"PATH=" + attack.Path, "TERM=dumb", `PS1=>\n`}, Stdin: far, Stdout: far, Stderr: far, Terminal: true,
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +80,7 @@ func onTerminal(t *testing.T, b *Backend, args ...string) (*screen, sandbox.Proc
 func (s *screen) until(want string) string {
 	s.t.Helper()
 	all := ""
-	if err := s.near.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := s.near.SetReadDeadline(time.Now().Add(attack.Patience)); err != nil {
 		s.t.Fatal(err)
 	}
 	for {
@@ -163,12 +164,12 @@ func jobControl(t *testing.T, b *Backend) {
 // othersTerminal: a command cannot write to the user's terminal or to that of another command by
 // any name, nor make it its controlling terminal.
 func othersTerminal(t *testing.T, b *Backend) {
-	near, far := openTerminal(t)
+	near, far := attack.OpenTerminal(t)
 	defer far.Close()
 	person := newScreen(t, near)
 	victim, other := onTerminal(t, b, "-c", "read -r x; echo end")
 	n := victim.number()
-	names := []string{far.Name(), procOf(os.Getpid(), "fd/"+strconv.Itoa(int(far.Fd()))), procOf(os.Getpid(), "root"+far.Name())}
+	names := []string{far.Name(), attack.ProcOf(os.Getpid(), "fd/"+strconv.Itoa(int(far.Fd()))), attack.ProcOf(os.Getpid(), "root"+far.Name())}
 	script := func(names ...string) string {
 		return "for f in " + strings.Join(names, " ") + `; do
 	echo "pwned by $f" >$f
@@ -198,7 +199,7 @@ echo done`
 		}
 	}
 	out = sees(func() {
-		tries := append(names, fmt.Sprintf("/dev/pts/%d", n), procOf(os.Getpid(), "fd/"+strconv.Itoa(victim.fd())))
+		tries := append(names, fmt.Sprintf("/dev/pts/%d", n), attack.ProcOf(os.Getpid(), "fd/"+strconv.Itoa(victim.fd())))
 		s, proc := onTerminal(t, b, "-c", script(tries...))
 		s.until("done")
 		if _, err := proc.Wait(); err != nil {
@@ -230,7 +231,7 @@ func hangUp(t *testing.T, b *Backend) {
 // foregroundTerminal: a command that shares the user's terminal also has terminals of its own, and
 // can find the name of the shared one.
 func foregroundTerminal(t *testing.T, b *Backend) {
-	near, far := openTerminal(t)
+	near, far := attack.OpenTerminal(t)
 	person := newScreen(t, near)
 	ws := t.TempDir()
 	const script = `echo "mine: $(script -qec tty /dev/null | tr -d '\r')"
@@ -239,7 +240,7 @@ for f in $(tty) $1; do (echo "pwned by $f" >$f) 2>/dev/null; done
 echo "by its file"; echo done`
 	proc, err := sandboxtest.Start(b, t.Context(), sandbox.WorkspaceWrite(ws), sandbox.Command{
 		Path: "bash", Args: []string{"bash", "-c", script, "bash", far.Name()}, Dir: ws,
-		Env: []string{"PATH=" + jobPath, "TERM=dumb"}, Stdin: far, Stdout: far, Stderr: far, Foreground: true,
+		Env: []string{"PATH=" + attack.Path, "TERM=dumb"}, Stdin: far, Stdout: far, Stderr: far, Foreground: true,
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

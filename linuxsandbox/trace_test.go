@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/broker/evidence"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect/protecttest"
@@ -130,10 +131,10 @@ func moots(t *testing.T, th *theatre) {
 
 // TestPermissions: what the user's own permissions refuse is moot. The exception is root, whose
 // commands do not have root's capabilities.
-func TestPermissions(t *testing.T) { inSettings(t, "^TestPermissionsInSetting$") }
+func TestPermissions(t *testing.T) { tests.InSettings(t, "^TestPermissionsInSetting$") }
 
 func TestPermissionsInSetting(t *testing.T) {
-	s := currentSetting(t, "TestPermissions")
+	s := attack.CurrentSetting(t, "TestPermissions")
 	b := newBackend(t)
 	defer b.Close()
 	th := newTheatre(t, b)
@@ -167,16 +168,16 @@ func TestPermissionsInSetting(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			tr := th.trace(t, "", row.script)
-			if row.target == "unshare" && strings.Contains(s.name, "container") && len(tr.Denials) == 0 {
+			if row.target == "unshare" && strings.Contains(s.Name, "container") && len(tr.Denials) == 0 {
 				return // the container's own filter refuses it
 			}
 			if len(tr.Denials) != 1 {
 				t.Fatalf("%+v", tr.Denials)
 			}
 			d := tr.Denials[0]
-			moot := !hasCapabilities() && !row.anyone && !(os.Getuid() == 0 && strings.HasPrefix(row.target, "/etc/"))
+			moot := !attack.HasCapabilities() && !row.anyone && !(os.Getuid() == 0 && strings.HasPrefix(row.target, "/etc/"))
 			kind := d.Kind == row.kind || moot
-			if s.name == "root in a container" {
+			if s.Name == "root in a container" {
 				moot, kind = d.Moot, true // it has only some capabilities
 			}
 			if d.Target != row.target || d.Moot != moot || moot && d.MootReason == "" || !kind {
@@ -216,7 +217,7 @@ func TestEvidenceLevels(t *testing.T) { withAndWithoutMounts(t, levels) }
 
 func levels(t *testing.T, th *theatre) {
 	for level, want := range map[sandbox.EvidenceLevel]int{sandbox.EvidenceFull: 3, sandbox.EvidenceNetworkOnly: 2, sandbox.EvidenceNothing: 2} {
-		before := stat(t, th.out)
+		before := attack.Stat(t, th.out)
 		tr := th.trace(t, level, protecttest.In(`echo > ../away/file; chmod 777 ../away/file; echo > {shell}; exit 3`))
 		if tr.Evidence != level || len(tr.Denials) != want {
 			t.Errorf("%s: %s %+v", level, tr.Evidence, tr.Denials)
@@ -224,7 +225,7 @@ func levels(t *testing.T, th *theatre) {
 		if (len(tr.Exits) > 0) != (level != sandbox.EvidenceNothing) {
 			t.Errorf("%s: %+v", level, tr.Exits)
 		}
-		if after := stat(t, th.out); after != before {
+		if after := attack.Stat(t, th.out); after != before {
 			t.Errorf("%s: %+v, was %+v", level, after, before)
 		}
 	}

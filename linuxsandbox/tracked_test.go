@@ -12,6 +12,7 @@ import (
 
 	runner "codeagent/exec"
 	"codeagent/gitrun"
+	"codeagent/internal/attack"
 	"codeagent/internal/git"
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
@@ -104,7 +105,7 @@ func inWt(files string) string {
 // TestTracked: a checkout brings back files with protected names that the owner's commits had when the session
 // began, and nothing else comes under their names.
 func TestTracked(t *testing.T) {
-	need(t, "git")
+	attack.Need(t, "git")
 	made := t.TempDir()
 	owner := protecttest.In(`cd "$1"; export HOME="$1"; git config --global init.defaultBranch main; git config --global user.name o; git config --global user.email o@example; git config --global core.editor true; git init -q own; cd own
 put() { mkdir -p {editor/}; printf "$1" > {editor}; printf "$1" > {shell}; git add .; git commit -qm "$1"; }

@@ -13,5 +13,5 @@ import (
 // name leads anywhere.
 func TestTrustSettings(t *testing.T) {
 	machine.Turn(t, 0) // outside CI these tests run in this setting, and some as a user
-	inSettings(t, "^(Test(Held|Rebound|)NamesLeadNowhereClose|TestMayReachByName|TestHeldNamesTheExecutable|TestCallerCacheKnowsAnotherProgram|TestMadeGit|TestMadeGitApart)$")
+	tests.InSettings(t, "^(Test(Held|Rebound|)NamesLeadNowhereClose|TestMayReachByName|TestHeldNamesTheExecutable|TestCallerCacheKnowsAnotherProgram|TestMadeGit|TestMadeGitApart)$")
 }

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 )
 
 // TestBrokerViews runs TestBrokerViewInSetting in every setting.
-func TestBrokerViews(t *testing.T) { inSettings(t, "^TestBrokerViewInSetting$") }
+func TestBrokerViews(t *testing.T) { tests.InSettings(t, "^TestBrokerViewInSetting$") }
 
 // TestBrokerViewInSetting: the broker finds files where the command sees them, however they are
 // named, and judges the actual file.
@@ -27,7 +28,7 @@ func TestBrokerViewInSetting(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			th := newTheatre(t, b)
 			th.policy.Temp = t.TempDir()
-			before := stat(t, th.out)
+			before := attack.Stat(t, th.out)
 			got, denials := th.shell(t, `
 allowed() { chmod "$1" "$2" && stat -Lc %a "$2"; }
 refused() { ! chmod 777 "$1" 2> why || echo changed; grep -o 'not permitted' why; }
@@ -35,7 +36,7 @@ refused() { ! chmod 777 "$1" 2> why || echo changed; grep -o 'not permitted' why
 			if strings.TrimSpace(got) != row.says {
 				t.Errorf("%q, want %q; %+v", got, row.says, denials)
 			}
-			if after := stat(t, th.out); after != before {
+			if after := attack.Stat(t, th.out); after != before {
 				t.Error("the file outside was changed")
 			}
 			if row.says != "not permitted" && len(denials) > 0 {
@@ -94,13 +95,13 @@ func hostsFiles(t *testing.T, b *Backend) {
 		defer file.Close()
 		th := newTheatre(t, b)
 		th.policy.Temp = t.TempDir()
-		before := stat(t, file.Name())
+		before := attack.Stat(t, file.Name())
 		cmd := sandbox.Command{
 			Path: "bash", Args: []string{"bash", "-c", "chmod 777 /proc/self/fd/0; chown $UID /proc/self/fd/0; touch /proc/self/fd/0"},
 			Env: th.env("", ""), Stdin: file,
 		}
 		out, denials := th.confined(t, cmd)
-		if after := stat(t, file.Name()); after != before {
+		if after := attack.Stat(t, file.Name()); after != before {
 			t.Errorf("%s was changed: %+v %+v\n%s", file.Name(), before, after, out)
 		}
 		changes := slices.DeleteFunc(denials, func(d sandbox.Denial) bool { return d.Kind != sandbox.KindMetadata })
@@ -115,7 +116,7 @@ func privateFolder(t *testing.T, b *Backend) {
 	th := newTheatre(t, b)
 	th.policy.Temp = t.TempDir()
 	th.shell(t, `mkdir /tmp/d; echo > /tmp/d/x; chmod 631 /tmp/d/x`)
-	if mode := stat(t, filepath.Join(th.policy.Temp, "d/x")).Mode & 0o777; mode != 0o631 {
+	if mode := attack.Stat(t, filepath.Join(th.policy.Temp, "d/x")).Mode & 0o777; mode != 0o631 {
 		t.Errorf("mode %o", mode)
 	}
 }

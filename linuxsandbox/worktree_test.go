@@ -14,11 +14,12 @@ import (
 	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // TestLinkedWorktrees: git works in a linked worktree without a denial that matters, in every
 // setting. Files that name programs for git, and files of other worktrees, cannot be written.
-func TestLinkedWorktrees(t *testing.T) { inSettings(t, "^TestLinkedWorktreesInSetting$") }
+func TestLinkedWorktrees(t *testing.T) { tests.InSettings(t, "^TestLinkedWorktreesInSetting$") }
 
 // worktreeRow is a script that runs in the work tree of furnishWorktree. With ok it must
 // succeed. Otherwise it must succeed without a sandbox and fail in it.
@@ -99,11 +100,11 @@ echo h > h; git add h; git commit -qm h; git switch -q tree; git cherry-pick fea
 }
 
 func TestLinkedWorktreesInSetting(t *testing.T) {
-	need(t, "git")
-	currentSetting(t, "TestLinkedWorktrees")
+	attack.Need(t, "git")
+	attack.CurrentSetting(t, "TestLinkedWorktrees")
 	b := newBackend(t)
 	defer b.Close()
-	base, err := os.MkdirTemp(os.Getenv(envStage), "worktree")
+	base, err := os.MkdirTemp(os.Getenv(attack.EnvStage), "worktree")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func runWorktree(t *testing.T, b *Backend, dir, kind string, row worktreeRow) {
 		furnishWorktree(t, dir, kind)
 	}
 	p := worktreePolicy(t, dir, tree)
-	st, out := run(t, b, p, sandbox.Command{Path: "/bin/bash", Args: command, Dir: tree, Env: jobEnv(dir, dir+"/temp")})
+	st, out := sandboxtest.Output(t, b, p, sandbox.Command{Path: "/bin/bash", Args: command, Dir: tree, Env: jobEnv(dir, dir+"/temp")})
 	if (st.Exit == 0) != row.ok {
 		t.Errorf("%+v\n%s", st, out)
 	}
@@ -163,7 +164,7 @@ cp ../../HEAD .; echo "$OLDPWD/../../repo/.git" > commondir; echo "$PWD/../../..
 		}
 		if boxed {
 			p := worktreePolicy(t, dir, tree)
-			st, out := run(t, b, p, sandbox.Command{Path: "/bin/bash", Args: []string{"bash", "-c", "git commit -q --allow-empty -m boxed"}, Dir: tree, Env: env})
+			st, out := sandboxtest.Output(t, b, p, sandbox.Command{Path: "/bin/bash", Args: []string{"bash", "-c", "git commit -q --allow-empty -m boxed"}, Dir: tree, Env: env})
 			log, err := exec.Command("git", "-c", "safe.directory=*", "-C", dir+"/repo", "log", "--format=%s", "main").Output()
 			if st.Exit == 0 || err != nil || string(log) != "bare\none\n" {
 				t.Errorf("%+v %s\n%v %s", st, out, err, log)

@@ -25,6 +25,17 @@ type Setting struct {
 
 func (s Setting) String() string { return s.Name }
 
+// Races reports whether to run races: in one setting, and under CI in all.
+func (s Setting) Races() bool { return s.Name == "user" || machine.Thorough() }
+
+// SlowJobs reports whether the slow jobs run here.
+func (s Setting) SlowJobs() bool {
+	return s.Name == "root" || s.Name == "user, no namespaces" || s == ThisUser
+}
+
+// ThisUser is where tests run that no other user can start.
+var ThisUser = Setting{Name: "this user"}
+
 // PlainUser is an ordinary user.
 const PlainUser = 1001
 

@@ -1,9 +1,9 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 import (
-	"errors"
+	"codeagent/internal/attack"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -11,28 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// ownServer listens at path and accepts all connections.
-func ownServer(path string) (sock int, err error) {
-	sock, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
-	if err := errors.Join(unix.Bind(sock, &unix.SockaddrUnix{Name: path}), unix.Listen(sock, 64)); err != nil {
-		unix.Close(sock)
-		return -1, err
-	}
-	go func() {
-		for {
-			c, _, err := unix.Accept4(sock, unix.SOCK_CLOEXEC)
-			if err != nil {
-				return
-			}
-			unix.Close(c)
-		}
-	}()
-	return sock, nil
-}
 
 // reachedOther reports whether a connected socket leads to a process other than this one, and sends
 // the token there.
@@ -86,7 +64,7 @@ type trying struct {
 func socketRaces() []attempt {
 	race := func(name string, service func(p place) string, begin func(p place, service string, token []byte) trying) attempt {
 		a := reaches("race: "+name, "E37", services, func(p place, t []byte) error {
-			server, err := ownServer(p.in + "/s")
+			server, err := attack.OwnServer(p.in + "/s")
 			if err != nil {
 				return err
 			}
@@ -201,7 +179,7 @@ func bindSwapped(name, service string, token []byte) bool {
 			there.Store(true)
 		}
 	})
-	sock, err := ownServer(name)
+	sock, err := attack.OwnServer(name)
 	for err == nil && !there.Load() {
 		runtime.Gosched()
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 // wantRows is the number of rows in each setting, so that none is lost.
 var wantRows = map[string]int{

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 import (
 	"encoding/binary"
@@ -21,9 +21,11 @@ import (
 
 	"codeagent/internal/attack"
 	"codeagent/internal/machine"
+	"codeagent/linuxsandbox"
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect/protecttest"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,7 +47,7 @@ var hostileKinds = []string{"run", "blind", "dumpable", "killed"}
 const hostileStep = 8
 
 // TestHostileCallers runs TestHostileCallerInSetting in every setting.
-func TestHostileCallers(t *testing.T) { inSettings(t, "^TestHostileCallerInSetting$") }
+func TestHostileCallers(t *testing.T) { tests.InSettings(t, "^TestHostileCallerInSetting$") }
 
 func TestHostileCallerInSetting(t *testing.T) {
 	b, _ := backendInSetting(t, "TestHostileCallers")
@@ -73,7 +75,7 @@ func TestHostileCallerInSetting(t *testing.T) {
 func FuzzHostileCaller(f *testing.F) {
 	f.Add(byte(0), []byte("\x00\x01\x02\x03\x04\x05\x06\x07"))
 	f.Add(byte(1), []byte("\x10\x21\x32\x43\x54\x65\x76\x87\x98"))
-	b, err := New(Options{Helper: realHelper(f)})
+	b, err := linuxsandbox.New(linuxsandbox.Options{Helper: tests.Helper(f)})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -90,9 +92,9 @@ func FuzzHostileCaller(f *testing.F) {
 
 // hostilePlay runs a caller in the sandbox of b, or without one, and returns the forbidden changes
 // that it made.
-func hostilePlay(t *testing.T, b *Backend, kind string, deal []byte) string {
+func hostilePlay(t *testing.T, b *linuxsandbox.Backend, kind string, deal []byte) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(os.Getenv(envStage), "hostile")
+	dir, err := os.MkdirTemp(os.Getenv(attack.EnvStage), "hostile")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +112,7 @@ func hostilePlay(t *testing.T, b *Backend, kind string, deal []byte) string {
 		}
 		var text strings.Builder
 		for _, path := range []string{out, in + protecttest.In("/{shell}"), in + protecttest.In("/{agent2}"), in + "/sub/.git/hooks", in + "/sub/.git/config"} {
-			describe(&text, path)
+			attack.Describe(&text, path)
 		}
 		return text.String() + flagsOf(out+"/mine") + ownerOf(t, os.DevNull)
 	}
@@ -132,7 +134,7 @@ func hostilePlay(t *testing.T, b *Backend, kind string, deal []byte) string {
 	} else {
 		p := sandbox.WorkspaceWrite(in)
 		p.Temp = filepath.Join(dir, "temp")
-		st, text := run(t, b, p, sandbox.Command{Path: os.Args[0], Args: args, Dir: in, Stdin: stdin, Env: []string{"PATH=/usr/bin:/bin"}})
+		st, text := sandboxtest.Output(t, b, p, sandbox.Command{Path: os.Args[0], Args: args, Dir: in, Stdin: stdin, Env: []string{"PATH=/usr/bin:/bin"}})
 		said = []byte(text)
 		if st.Exit != 0 {
 			err = fmt.Errorf("%+v", st)
@@ -149,7 +151,7 @@ func hostilePlay(t *testing.T, b *Backend, kind string, deal []byte) string {
 
 // ownerOf is the mode and the owner of a device.
 func ownerOf(t *testing.T, path string) string {
-	st := stat(t, path)
+	st := attack.Stat(t, path)
 	return fmt.Sprintf("%o %d:%d", st.Mode, st.Uid, st.Gid)
 }
 
@@ -192,7 +194,7 @@ func hostileVictim() {
 		if kind == "dumpable" {
 			_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 		}
-		if dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); filepath.Base(self()) == "blind" && (err != nil || dumpable == 1) && !hasCapabilities() {
+		if dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); filepath.Base(self()) == "blind" && (err != nil || dumpable == 1) && !attack.HasCapabilities() {
 			fmt.Println("it can be looked at")
 			syscall.Exit(2)
 		}

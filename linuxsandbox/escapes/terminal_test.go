@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/kernel"
 
 	"golang.org/x/sys/unix"
@@ -39,13 +40,13 @@ func terminalEscapes() []attempt {
 			_ = os.Symlink(terminalOfRow(p, 0), p.in+"/l")
 			return p.in + "/l"
 		}),
-		writes("by the host's descriptor of it", func(p place) string { return procOf(p.Host, "fd/"+terminalOfRow(p, 2)) }),
-		writes("below the host's root", func(p place) string { return procOf(p.Host, "root"+terminalOfRow(p, 0)) }),
+		writes("by the host's descriptor of it", func(p place) string { return attack.ProcOf(p.Host, "fd/"+terminalOfRow(p, 2)) }),
+		writes("below the host's root", func(p place) string { return attack.ProcOf(p.Host, "root"+terminalOfRow(p, 0)) }),
 		does("opened to read", func(_ place, path string) error {
 			return withFD(path, unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK, func(int) error { return nil })
 		}),
 		does("its near end, by the host's descriptor", func(p place, _ string) error {
-			return withFD(procOf(p.Host, "fd/"+terminalOfRow(p, 1)), unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, func(int) error { return nil })
+			return withFD(attack.ProcOf(p.Host, "fd/"+terminalOfRow(p, 1)), unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, func(int) error { return nil })
 		}),
 		does("its mode", func(_ place, path string) error { return unix.Chmod(path, 0o666) }),
 		does("reached from one of the attacker's own", func(_ place, path string) error {
@@ -66,7 +67,7 @@ func terminalEscapes() []attempt {
 // openForRow opens a terminal. It records its path and the numbers of the host's descriptors of
 // both ends.
 func openForRow(h *host, p place) {
-	near, far := openTerminal(h.t)
+	near, far := attack.OpenTerminal(h.t)
 	h.terminals[p.in] = near
 	h.t.Cleanup(func() { far.Close() })
 	h.put(p.in+"/terminal", far.Name()+" "+strconv.Itoa(int(near.Fd()))+" "+strconv.Itoa(int(far.Fd())), 0o644)

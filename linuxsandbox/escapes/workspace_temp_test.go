@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 import (
 	"errors"
@@ -17,9 +17,10 @@ import (
 
 	"codeagent/internal/attack"
 	"codeagent/internal/machine"
-	"codeagent/linuxsandbox/plan"
+	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect/protecttest"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,7 +29,7 @@ import (
 // inside one of these mounts, for which Landlock must allow only reading.
 
 // TestWorkspacesInTemp runs TestWorkspaceInTempInSetting in every setting.
-func TestWorkspacesInTemp(t *testing.T) { inSettings(t, "^TestWorkspaceInTempInSetting$") }
+func TestWorkspacesInTemp(t *testing.T) { tests.InSettings(t, "^TestWorkspaceInTempInSetting$") }
 
 // tempPlaces are the positions of a workspace relative to the folders for temporary files. Each
 // creates a workspace in dir, its own folder below base, and a policy.
@@ -112,7 +113,7 @@ var tempAttacks = []struct{ name, script, watch string }{
 }
 
 func TestWorkspaceInTempInSetting(t *testing.T) {
-	b, f := backendInSetting(t, "TestWorkspacesInTemp")
+	b, e := backendInSetting(t, "TestWorkspacesInTemp")
 	sample := machine.Sample(t, 3)
 	for i, place := range tempPlaces {
 		if !sample.Has(i) {
@@ -127,14 +128,14 @@ func TestWorkspaceInTempInSetting(t *testing.T) {
 				t.Cleanup(func() { attack.RemoveAll(dir) })
 				ws, p := place.make(t, dir)
 				furnishTemp(t, ws, p.Temp)
-				if f.Namespaces { // without namespaces the policy is refused
+				if slices.Contains(e.Active(), "mountns") { // without namespaces the policy is refused
 					p.DenyRead = []string{filepath.Join(canonical(t, ws), "conf/key")}
 				} else if a.watch == "conf" {
 					continue
 				}
 				attackInTemp(t, b, p, ws, protecttest.In(a.script), protecttest.In(a.watch), a.name)
 			}
-			legitInTemp(t, b, f, place.base, place.make)
+			legitInTemp(t, b, e, place.base, place.make)
 		})
 	}
 }
@@ -164,11 +165,11 @@ func furnishTemp(t *testing.T, ws, temp string) {
 
 // attackInTemp makes one attack without the sandbox on a copy, where it must succeed, and then in
 // the sandbox.
-func attackInTemp(t *testing.T, b *Backend, p sandbox.Policy, ws, script, watch, name string) {
+func attackInTemp(t *testing.T, b *linuxsandbox.Backend, p sandbox.Policy, ws, script, watch, name string) {
 	t.Helper()
 	look := func(ws string) string {
 		var out strings.Builder
-		describe(&out, filepath.Join(ws, watch))
+		attack.Describe(&out, filepath.Join(ws, watch))
 		return out.String()
 	}
 	copied := filepath.Join(t.TempDir(), "copy")
@@ -186,7 +187,7 @@ func attackInTemp(t *testing.T, b *Backend, p sandbox.Policy, ws, script, watch,
 	}
 	attack.RemoveAll(copied)
 	before = look(ws)
-	_, out := run(t, b, p, tempAttack(script, ws, p.Temp))
+	_, out := sandboxtest.Output(t, b, p, tempAttack(script, ws, p.Temp))
 	if after := look(ws); after != before {
 		t.Errorf("%s: ESCAPE\nbefore %s\nafter  %s\n%s", name, before, after, out)
 	}
@@ -264,7 +265,7 @@ func hookRace(p place, times int) error {
 }
 
 // legitInTemp does ordinary work in such a workspace, and checks what is reported about it.
-func legitInTemp(t *testing.T, b *Backend, f plan.Facts, base string, make func(*testing.T, string) (string, sandbox.Policy)) {
+func legitInTemp(t *testing.T, b *linuxsandbox.Backend, e sandbox.Enforcement, base string, make func(*testing.T, string) (string, sandbox.Policy)) {
 	t.Helper()
 	dir, err := os.MkdirTemp(base, "codeagent-place")
 	if err != nil {
@@ -277,11 +278,11 @@ func legitInTemp(t *testing.T, b *Backend, f plan.Facts, base string, make func(
 	cmd := tempAttack(protecttest.In(`set -e; echo x > new; mkdir d; mv new d/new; chmod 600 mine; echo y >> mine; ln mine d/second; rm d/new
 echo x > "$TMPDIR/x"; mkdir -p "$TMPDIR/e/{editor/}"; echo x > "$TMPDIR/e/{editor}"; mv "$TMPDIR/e" "$TMPDIR/g"; mv "$TMPDIR/x" d/x
 ln -s x "$TMPDIR/l"; git init -q "$TMPDIR/repo"; git -C "$TMPDIR/repo" config a.b c; rm -rf "$TMPDIR/g" "$TMPDIR/repo"; cat d/x; echo done`), ws, p.Temp)
-	cmd.Observer = tellTo(func(_ int, _, path string) { told = append(told, strings.TrimPrefix(path, canonical(t, ws)+"/")) })
-	if st, out := run(t, b, p, cmd); st.Exit != 0 || !strings.HasSuffix(out, "x\ndone\n") {
+	cmd.Observer = sandboxtest.Observer(func(_ int, _, path string) { told = append(told, strings.TrimPrefix(path, canonical(t, ws)+"/")) })
+	if st, out := sandboxtest.Output(t, b, p, cmd); st.Exit != 0 || !strings.HasSuffix(out, "x\ndone\n") {
 		t.Errorf("%+v %s", st, out)
 	}
-	if want := []string{"new", "d", "mine"}; f.Broker && !slices.Equal(told, want) {
+	if want := []string{"new", "d", "mine"}; e.Observes && !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 }

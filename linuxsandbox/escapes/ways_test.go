@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 import (
 	"errors"

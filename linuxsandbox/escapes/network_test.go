@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 import (
 	"encoding/binary"
@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 )
 
@@ -217,7 +218,7 @@ func socketEscapes() []attempt {
 			addr := append([]byte{unix.AF_UNIX, 0}, path...)
 			return onSocket(unix.AF_UNIX, datagram, func(fd int) error { return sendMany(fd, append(addr, 0), t) })
 		}),
-		named("datagram from a pair of sockets", "E38", "unixgram", "d", func(_ place, path string, t []byte) error {
+		named(attack.Pair, "E38", "unixgram", "d", func(_ place, path string, t []byte) error {
 			pair, err := unix.Socketpair(unix.AF_UNIX, datagram, 0)
 			if err != nil {
 				return err
@@ -256,7 +257,7 @@ func socketEscapes() []attempt {
 		inside("a service's in the workspace, renamed", "renamed", os.Rename),
 		inside("a service's in the workspace, linked", "linked", os.Link),
 		inside("a service's in the workspace, in place of an own one", "own", func(service, path string) error {
-			own, err := ownServer(path)
+			own, err := attack.OwnServer(path)
 			if err != nil {
 				return err
 			}

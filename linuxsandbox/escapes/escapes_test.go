@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/protect"
@@ -62,7 +63,7 @@ type attempt struct {
 	trial machine.Trial
 	// cannot returns why the attempt fails even without a sandbox; "" if it can succeed. nil: it
 	// always can.
-	cannot func(s setting) string
+	cannot func(s attack.Setting) string
 	// rootOnly: without a sandbox the row needs capabilities to succeed.
 	rootOnly bool
 }
@@ -127,7 +128,7 @@ func escapeVictim() {
 	table := escapes()
 	for _, name := range s.Rows {
 		i := slices.IndexFunc(table, func(a attempt) bool { return a.name == name })
-		fmt.Printf("%s%s\t%s\n", wordPrefix, name, wordOf(try(table[i], s.place(i))))
+		fmt.Printf("%s%s\t%s\n", wordPrefix, name, attack.Word(try(table[i], s.place(i))))
 	}
 	syscall.Exit(0) // os.Exit would wait a second with the race detector
 }
@@ -144,13 +145,6 @@ func try(a attempt, p place) error {
 		done <- err
 	}()
 	return <-done
-}
-
-func wordOf(err error) string {
-	if err == nil {
-		return "ok"
-	}
-	return strings.ReplaceAll(err.Error(), "\n", " ")
 }
 
 // words parses a victim's output for the result of each attempt.

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/kernel"
 
 	"golang.org/x/sys/unix"
@@ -52,7 +53,7 @@ func onFriend(name, escape, protects string, do func(pid int) error) attempt {
 
 func befriend(h *host, p place) {
 	cmd := exec.Command("/bin/sleep", "1000")
-	cmd.Env = []string{"SECRET=" + hostSecret}
+	cmd.Env = []string{"SECRET=" + attack.HostSecret}
 	h.start(cmd)
 	h.put(p.in+"/friend", strconv.Itoa(cmd.Process.Pid), 0o644)
 }
@@ -78,8 +79,6 @@ func friendOf(p place) int {
 	return pid
 }
 
-func procOf(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
-
 func processEscapes() []attempt {
 	const memory = "the memory and environment of the user's other processes"
 	rows := []attempt{
@@ -101,22 +100,22 @@ func processEscapes() []attempt {
 		}),
 		harms("a signal by a socket's owner", "E39", ownedSocket),
 		harms("the shell's kill", "E39", func(pid int) error { return runQuiet("/bin/sh", "-c", "kill -9 "+strconv.Itoa(pid)) }),
-		onFriend("read environ", "E39", memory, func(pid int) error { return hasSecret(procOf(pid, "environ")) }),
+		onFriend("read environ", "E39", memory, func(pid int) error { return hasSecret(attack.ProcOf(pid, "environ")) }),
 		onFriend("open mem", "E39", memory, func(pid int) error {
-			return withFD(procOf(pid, "mem"), unix.O_RDWR, func(int) error { return nil })
+			return withFD(attack.ProcOf(pid, "mem"), unix.O_RDWR, func(int) error { return nil })
 		}),
-		onFriend("read maps", "E39", memory, func(pid int) error { return hasBytes(procOf(pid, "maps")) }),
-		onFriend("what its descriptors are", "E39", memory, func(pid int) error { _, err := os.Readlink(procOf(pid, "fd/0")); return err }),
+		onFriend("read maps", "E39", memory, func(pid int) error { return hasBytes(attack.ProcOf(pid, "maps")) }),
+		onFriend("what its descriptors are", "E39", memory, func(pid int) error { _, err := os.Readlink(attack.ProcOf(pid, "fd/0")); return err }),
 		onFriend("open its descriptor", "E39", memory, func(pid int) error {
-			return withFD(procOf(pid, "fd/0"), unix.O_RDONLY, func(int) error { return nil })
+			return withFD(attack.ProcOf(pid, "fd/0"), unix.O_RDONLY, func(int) error { return nil })
 		}),
-		onFriend("its working folder", "E6", memory, func(pid int) error { _, err := os.Readlink(procOf(pid, "cwd")); return err }),
-		onFriend("its root", "E6", memory, func(pid int) error { _, err := os.ReadDir(procOf(pid, "root")); return err }),
+		onFriend("its working folder", "E6", memory, func(pid int) error { _, err := os.Readlink(attack.ProcOf(pid, "cwd")); return err }),
+		onFriend("its root", "E6", memory, func(pid int) error { _, err := os.ReadDir(attack.ProcOf(pid, "root")); return err }),
 		onFriend("its program", "E6", memory, func(pid int) error {
-			return withFD(procOf(pid, "exe"), unix.O_RDONLY, func(int) error { return nil })
+			return withFD(attack.ProcOf(pid, "exe"), unix.O_RDONLY, func(int) error { return nil })
 		}),
 		onFriend("its chance to be ended for want of memory", "-", "the user's other processes", func(pid int) error {
-			return writeText(procOf(pid, "oom_score_adj"), "500")
+			return writeText(attack.ProcOf(pid, "oom_score_adj"), "500")
 		}),
 	}
 	return append(rows, foreignEscapes()...)
@@ -162,12 +161,12 @@ func foreignEscapes() []attempt {
 		codeagent("move memory of the parent's", "E39", func(place) error { return movesMemory(unix.SYS_PROCESS_VM_WRITEV, os.Getppid()) }),
 		codeagent("signal it", "E39", func(p place) error { return unix.Kill(p.Host, unix.SIGURG) }),
 		codeagent("signal the parent", "E39", func(place) error { return unix.Kill(os.Getppid(), unix.SIGCONT) }),
-		codeagent("its environment", "E39", func(p place) error { return hasSecret(procOf(p.Host, "environ")) }),
+		codeagent("its environment", "E39", func(p place) error { return hasSecret(attack.ProcOf(p.Host, "environ")) }),
 		codeagent("its memory", "E39", func(p place) error {
-			return withFD(procOf(p.Host, "mem"), unix.O_RDONLY, func(int) error { return nil })
+			return withFD(attack.ProcOf(p.Host, "mem"), unix.O_RDONLY, func(int) error { return nil })
 		}),
-		codeagent("what its descriptors are", "E39", func(p place) error { _, err := os.Readlink(procOf(p.Host, "fd/0")); return err }),
-		codeagent("its root", "E6", func(p place) error { _, err := os.ReadDir(procOf(p.Host, "root/")); return err }),
+		codeagent("what its descriptors are", "E39", func(p place) error { _, err := os.Readlink(attack.ProcOf(p.Host, "fd/0")); return err }),
+		codeagent("its root", "E6", func(p place) error { _, err := os.ReadDir(attack.ProcOf(p.Host, "root/")); return err }),
 		codeagent("its limits", "-", func(p place) error {
 			// These are its own limits, which the command inherited.
 			var same unix.Rlimit
@@ -188,9 +187,9 @@ func foreignEscapes() []attempt {
 			}
 			return unix.Setpriority(unix.PRIO_PROCESS, os.Getppid(), niceOf(os.Getppid()))
 		}),
-		codeagent("the parent's environment", "E39", func(p place) error { return hasBytes(procOf(os.Getppid(), "environ")) }),
+		codeagent("the parent's environment", "E39", func(p place) error { return hasBytes(attack.ProcOf(os.Getppid(), "environ")) }),
 		codeagent("the parent's memory", "E39", func(p place) error {
-			return withFD(procOf(os.Getppid(), "mem"), unix.O_RDONLY, func(int) error { return nil })
+			return withFD(attack.ProcOf(os.Getppid(), "mem"), unix.O_RDONLY, func(int) error { return nil })
 		}),
 	)
 }
@@ -212,7 +211,7 @@ func movesMemory(call uintptr, pid int) error {
 // have small numbers, and may not be listed.
 func eachThread(pid int, do func(tid int) error) (err error) {
 	tids := []int{pid}
-	if list, _ := os.ReadDir(procOf(pid, "task")); len(list) > 0 {
+	if list, _ := os.ReadDir(attack.ProcOf(pid, "task")); len(list) > 0 {
 		for _, e := range list {
 			tid, _ := strconv.Atoi(e.Name())
 			tids = append(tids, tid)
@@ -325,7 +324,7 @@ func outlives(h *host, p place) bool {
 			if err != nil {
 				continue
 			}
-			if cwd, err := os.Readlink(procOf(pid, "cwd")); err == nil && cwd == p.in {
+			if cwd, err := os.Readlink(attack.ProcOf(pid, "cwd")); err == nil && cwd == p.in {
 				found = true
 				more = unix.Kill(pid, unix.SIGKILL) == nil || more
 			}

@@ -1,12 +1,10 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -18,10 +16,10 @@ import (
 	"time"
 
 	"codeagent/internal/attack"
+	"codeagent/linuxsandbox"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
-
-	"golang.org/x/sys/unix"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // host acts as codeagent and the rest of the machine: it starts the victims, and owns the listeners
@@ -30,7 +28,7 @@ type host struct {
 	t       *testing.T
 	binary  string
 	base    string
-	backend *Backend
+	backend *linuxsandbox.Backend
 
 	// served are the addresses of the listeners, for flush.
 	served []net.Addr
@@ -51,24 +49,19 @@ type host struct {
 	news   chan struct{} // gets an element when something was added to got
 }
 
-// hostSecret is in the environment and the memory of the host, and in files that no command may
-// read.
-const hostSecret = "the-secret-of-the-host"
-
 // newHost makes a host whose files are not on a temporary file system: a sandbox that gives
 // commands their own /tmp would hide them there.
 func newHost(t *testing.T) *host {
 	t.Helper()
-	dir, err := os.MkdirTemp(os.Getenv(envStage), "rows")
+	dir, err := os.MkdirTemp(os.Getenv(attack.EnvStage), "rows")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { attack.RemoveAll(dir) })
-	b := newBackend(t)
-	h := &host{t: t, binary: os.Args[0], base: dir, backend: b, hosts: map[string]func() error{}, terminals: map[string]*os.File{}, trusted: map[string][]string{}, got: map[string]bool{}, news: make(chan struct{}, 1)}
-	b.outside.Lookup = h.lookup
+	h := &host{t: t, binary: os.Args[0], base: dir, hosts: map[string]func() error{}, terminals: map[string]*os.File{}, trusted: map[string][]string{}, got: map[string]bool{}, news: make(chan struct{}, 1)}
+	h.backend = newBackend(t, h.lookup)
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
+		if err := h.backend.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -93,7 +86,7 @@ func (h *host) bare(s scene, _ string) string {
 // receive waits for what victims report to have sent. Without a sandbox it does arrive, but if it
 // comes from another processor it may arrive after what flush sends.
 func (h *host) receive(s scene, said map[string]string) {
-	late := time.After(patience)
+	late := time.After(attack.Patience)
 	for i, a := range escapes() {
 		for a.sends && said[a.name] == "ok" && !h.heard(s.place(i).in) {
 			select {
@@ -107,7 +100,7 @@ func (h *host) receive(s scene, said map[string]string) {
 
 // boxed runs a victim as a command of the backend.
 func (h *host) boxed(s scene, p sandbox.Policy) string {
-	_, out, denials := traced(h.t, h.backend, p, sandbox.Command{
+	_, out, denials := sandboxtest.Traced(h.t, h.backend, p, sandbox.Command{
 		Path: h.binary, Args: []string{victimName}, Dir: filepath.Join(s.Base, "ws"), Env: h.env(s),
 	})
 	h.denials = denials
@@ -134,8 +127,8 @@ func furnish(t *testing.T, h *host, a attempt, p place) {
 	}
 	h.put(p.in+"/mine", "data\n", 0o644)
 	if a.policy == "reads" || a.policy == "roots" {
-		h.put(p.secret+"/file", hostSecret, 0o644)
-		h.put(p.secret+"/dir/file", hostSecret, 0o644)
+		h.put(p.secret+"/file", attack.HostSecret, 0o644)
+		h.put(p.secret+"/dir/file", attack.HostSecret, 0o644)
 	}
 	if a.policy == "" && a.before == nil || a.policy == "roots" || a.weakness == "metadata" {
 		h.put(p.out+"/file", "data\n", 0o644)
@@ -163,44 +156,12 @@ func (h *host) put(path, text string, mode os.FileMode) {
 // workspace.
 func picture(p place, watch []string) string {
 	var b strings.Builder
-	describe(&b, p.out)
-	describe(&b, p.secret)
+	attack.Describe(&b, p.out)
+	attack.Describe(&b, p.secret)
 	for _, w := range watch {
-		describe(&b, filepath.Join(p.in, w))
+		attack.Describe(&b, filepath.Join(p.in, w))
 	}
 	return b.String()
-}
-
-func describe(b *strings.Builder, root string) {
-	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		var st unix.Stat_t
-		if err != nil || unix.Lstat(path, &st) != nil {
-			fmt.Fprintf(b, "%s: absent\n", path)
-			return nil
-		}
-		target, _ := os.Readlink(path)
-		var text []byte
-		if d.Type().IsRegular() {
-			text = beginning(path)
-		}
-		names := make([]byte, 256)
-		n, _ := unix.Llistxattr(path, names)
-		fmt.Fprintf(b, "%s: %o %d:%d %d links %d bytes inode %d %v %v %q %q %q\n", path, st.Mode, st.Uid, st.Gid, st.Nlink, st.Size,
-			st.Ino, st.Mtim, st.Ctim, target, text, names[:max(n, 0)])
-		return nil
-	})
-}
-
-// beginning is the first MiB of a file. An attack can create a sparse file of terabytes. A change
-// after the first MiB still changes the file's times, and nobody can set the ctime.
-func beginning(path string) []byte {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	text, _ := io.ReadAll(io.LimitReader(f, 1<<20))
-	return text
 }
 
 // hears records that something reached a listener.

@@ -1,8 +1,9 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 import (
+	"codeagent/internal/attack"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +31,7 @@ func reads(name, escape string, path func(p place) (string, error)) attempt {
 // hasSecret succeeds if the file at path contains the secret.
 func hasSecret(path string) error {
 	data, err := os.ReadFile(path)
-	if err == nil && !strings.Contains(string(data), hostSecret) {
+	if err == nil && !strings.Contains(string(data), attack.HostSecret) {
 		err = errors.New("something else is there")
 	}
 	return err
@@ -87,7 +88,7 @@ func globEscapes() []attempt {
 	glob := func(name string, path func(p place) (string, error)) attempt {
 		a := reads("glob, "+name, "E16", path)
 		a.weakness = "deny-read-glob"
-		a.before = func(h *host, p place) { h.put(p.in+"/sub/.secret", hostSecret, 0o644) }
+		a.before = func(h *host, p place) { h.put(p.in+"/sub/.secret", attack.HostSecret, 0o644) }
 		return a
 	}
 	return []attempt{

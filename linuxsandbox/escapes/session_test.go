@@ -1,8 +1,9 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 import (
+	"codeagent/internal/attack"
 	"errors"
 	"fmt"
 	"os"
@@ -27,7 +28,7 @@ func sessionEscapes() []attempt {
 		return attempt{
 			name: "terminal: " + name, escape: "E40", protects: "what the person at the terminal reads and trusts", word: true,
 			before: func(h *host, p place) {
-				_, slave := openTerminal(h.t)
+				_, slave := attack.OpenTerminal(h.t)
 				h.t.Cleanup(func() { slave.Close() })
 				h.put(p.in+"/terminal", fmt.Sprintf("%s %d", slave.Name(), slave.Fd()), 0o644)
 			},
@@ -48,14 +49,11 @@ func sessionEscapes() []attempt {
 	return append(rows,
 		terminal("write to it", func(device string, _ int, _ place) string { return device }),
 		terminal("write to it by codeagent's descriptor", func(_ string, fd int, p place) string {
-			return procOf(p.Host, "fd/"+strconv.Itoa(fd))
+			return attack.ProcOf(p.Host, "fd/"+strconv.Itoa(fd))
 		}),
-		terminal("write to it through the root of codeagent", func(device string, _ int, p place) string { return procOf(p.Host, "root"+device) }),
+		terminal("write to it through the root of codeagent", func(device string, _ int, p place) string { return attack.ProcOf(p.Host, "root"+device) }),
 	)
 }
-
-// setUIDProgram is the program that setting.command has put beside the stage.
-func setUIDProgram() string { return filepath.Join(filepath.Dir(os.Getenv(envStage)), "id") }
 
 // setUIDEscapes become another user through a set-user-ID program such as sudo.
 func setUIDEscapes() []attempt {
@@ -63,17 +61,17 @@ func setUIDEscapes() []attempt {
 		name: "a set-user-id program", escape: "-", protects: "the rights of other users, and root's by sudo", word: true,
 		do: func(p place) error {
 			out, err := exec.Command(p.SetUID, "-u").Output()
-			if who := strings.TrimSpace(string(out)); err == nil && who != strconv.Itoa(strangerUID) {
+			if who := strings.TrimSpace(string(out)); err == nil && who != strconv.Itoa(attack.StrangerUID) {
 				err = errors.New("it runs as " + who)
 			}
 			return err
 		},
-		cannot: func(setting) string {
+		cannot: func(attack.Setting) string {
 			var fs unix.Statfs_t
 			switch on, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); {
 			case err != nil || on != 0:
 				return "the tests themselves run without set-user-id"
-			case unix.Statfs(setUIDProgram(), &fs) != nil || fs.Flags&unix.ST_NOSUID != 0:
+			case unix.Statfs(attack.SetUIDProgram(), &fs) != nil || fs.Flags&unix.ST_NOSUID != 0:
 				return "the file system of the tests is mounted without set-user-id"
 			}
 			return ""

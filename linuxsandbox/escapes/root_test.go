@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 import (
 	"os"
@@ -15,10 +15,7 @@ import (
 // In another user's workspace, root retains its file capabilities (spec.FileCaps), because it could
 // not work there without them. They must have no effect outside.
 
-const (
-	workspaceOwner = 4711
-	strangerUID    = 4712
-)
+const workspaceOwner = 4711
 
 // foreign is a row that root attempts in a workspace of workspaceOwner. Files outside belong to a
 // third user.
@@ -28,9 +25,9 @@ func foreign(name, escape, protects string, do func(p place) error) attempt {
 		before: func(h *host, p place) {
 			h.put(p.out+"/theirs", "data\n", 0o600)
 			h.put(p.out+"/closed/theirs", "data\n", 0o600)
-			h.put(p.secret+"/file", hostSecret, 0o600)
+			h.put(p.secret+"/file", attack.HostSecret, 0o600)
 			for path, mode := range map[string]os.FileMode{p.out + "/theirs": 0o600, p.out + "/closed/theirs": 0o600, p.out + "/closed": 0o700, p.secret + "/file": 0o600} {
-				h.give(path, strangerUID, mode)
+				h.give(path, attack.StrangerUID, mode)
 			}
 			h.give(p.in, workspaceOwner, 0o755)
 			h.give(p.in+"/mine", workspaceOwner, 0o644)
@@ -76,13 +73,17 @@ func foreignRootEscapes() []attempt {
 		file("utimes", "E18", func(p place) error { return unix.UtimesNanoAt(unix.AT_FDCWD, p.out+"/theirs", longAgo, 0) }),
 		file("setxattr", "E18", func(p place) error { return unix.Setxattr(p.out+"/theirs", "user.planted", []byte("x"), 0) }),
 		said(foreign("read what may not be read", "E2", "files that may not be read", func(p place) error { return hasSecret(p.secret + "/file") })),
-		said(foreign("codeagent's environment", "E39", "codeagent's keys", func(p place) error { return hasSecret(procOf(p.Host, "environ")) })),
-		said(foreign("the parent's environment", "E39", "codeagent's keys", func(place) error { return hasBytes(procOf(os.Getppid(), "environ")) })),
+		said(foreign("codeagent's environment", "E39", "codeagent's keys", func(p place) error { return hasSecret(attack.ProcOf(p.Host, "environ")) })),
+		said(foreign("the parent's environment", "E39", "codeagent's keys", func(place) error { return hasBytes(attack.ProcOf(os.Getppid(), "environ")) })),
 		said(foreign("the parent's memory", "E39", "codeagent's keys", func(place) error {
-			return withFD(procOf(os.Getppid(), "mem"), unix.O_RDONLY, func(int) error { return nil })
+			return withFD(attack.ProcOf(os.Getppid(), "mem"), unix.O_RDONLY, func(int) error { return nil })
 		})),
-		said(foreign("become another user", "-", power, func(place) error { return rawCall(unix.SYS_SETRESUID, strangerUID, strangerUID, strangerUID) })),
-		said(foreign("become another group", "-", power, func(place) error { return rawCall(unix.SYS_SETRESGID, strangerUID, strangerUID, strangerUID) })),
+		said(foreign("become another user", "-", power, func(place) error {
+			return rawCall(unix.SYS_SETRESUID, attack.StrangerUID, attack.StrangerUID, attack.StrangerUID)
+		})),
+		said(foreign("become another group", "-", power, func(place) error {
+			return rawCall(unix.SYS_SETRESGID, attack.StrangerUID, attack.StrangerUID, attack.StrangerUID)
+		})),
 		said(foreign("a device in the workspace", "-", "the machine's disks", func(p place) error {
 			return unix.Mknod(p.in+"/disk", unix.S_IFBLK|0o600, int(unix.Mkdev(7, 0)))
 		})),
@@ -98,10 +99,10 @@ func killStranger() attempt {
 		// SysProcAttr.Credential does not work here: the child would change its user while it still
 		// has the memory of this process, and the kernel then lets nobody read it.
 		cmd := exec.Command("/proc/self/exe")
-		cmd.Args = []string{attack.LauncherName, attack.SurroundPlain, strconv.Itoa(strangerUID), "/bin/sleep", "1000"}
+		cmd.Args = []string{attack.LauncherName, attack.SurroundPlain, strconv.Itoa(attack.StrangerUID), "/bin/sleep", "1000"}
 		h.start(cmd)
 		for comm := ""; comm != "sleep\n"; {
-			text, err := os.ReadFile(procOf(cmd.Process.Pid, "comm"))
+			text, err := os.ReadFile(attack.ProcOf(cmd.Process.Pid, "comm"))
 			if err != nil {
 				h.t.Fatal(err)
 			}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 import (
 	"fmt"
@@ -37,8 +37,8 @@ func chainEscapes() []attempt {
 		return nil
 	})
 	a.alone = true // others make their process one that cannot get a uid map
-	a.cannot = func(s setting) string {
-		if s.surroundings != attack.SurroundPlain {
+	a.cannot = func(s attack.Setting) string {
+		if s.Surroundings != attack.SurroundPlain {
 			return "the surroundings allow no namespaces"
 		}
 		return ""

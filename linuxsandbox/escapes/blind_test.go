@@ -1,8 +1,9 @@
 //go:build linux
 
-package linuxsandbox
+package escapes
 
 import (
+	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/broker/evidence"
 	"errors"
 	"fmt"
@@ -102,7 +103,7 @@ func blindVictim() {
 	if filepath.Base(os.Args[0]) != blindName {
 		return
 	}
-	if dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); (err != nil || dumpable == 1) && !hasCapabilities() {
+	if dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); (err != nil || dumpable == 1) && !attack.HasCapabilities() {
 		fmt.Println("it can be looked at")
 		syscall.Exit(2)
 	}

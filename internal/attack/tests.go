@@ -1,0 +1,112 @@
+//go:build linux
+
+package attack
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Tests are those of one package of the sandbox. They run again as other users and in other
+// settings, from a copy of their binary, with a helper that is built once.
+type Tests struct {
+	// Package is their import path.
+	Package string
+	// Env is added to the environment of the tests in a setting.
+	Env []string
+
+	helper, plain Program
+}
+
+const (
+	// EnvHelper names a helper that was built before.
+	EnvHelper = "LINUXSANDBOX_TEST_HELPER"
+	// HostSecret is in the environment and the memory of the host, and in files that no command may
+	// read.
+	HostSecret = "the-secret-of-the-host"
+	// StrangerUID is a user who owns nothing that a command may touch.
+	StrangerUID = 4712
+
+	// FromPair is the escape that a job needs: a datagram from a pair of sockets, to any socket with a path.
+	FromPair = "socket path: " + Pair
+	// Pair is the last part of its name.
+	Pair = "datagram from a pair of sockets"
+
+	helperName = "linux-sandbox-helper"
+	// perTurn is in how many settings a test runs in one turn of CI.
+	perTurn = 2
+)
+
+// Helper builds the helper once, as `make build` does. The test binary could be the helper too, but
+// with the race detector each start takes a second.
+func (own *Tests) Helper(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv(EnvHelper); path != "" {
+		return path
+	}
+	return own.helper.BuildHelper(t, helperName)
+}
+
+// Remove removes what was built.
+func (own *Tests) Remove() {
+	own.helper.Remove()
+	own.plain.Remove()
+}
+
+// InSettings runs the tests of a pattern in the settings of its turn. A user other than root has only one.
+func (own *Tests) InSettings(t *testing.T, pattern string) {
+	t.Helper()
+	own.Run(t, pattern, true, perTurn)
+}
+
+// InEachSetting does so one after the other: these tests affect all processes of their user.
+func (own *Tests) InEachSetting(t *testing.T, pattern string) {
+	t.Helper()
+	own.Run(t, pattern, false, perTurn)
+}
+
+// Run runs the tests of a pattern as InSettings of this package does.
+func (own *Tests) Run(t *testing.T, pattern string, together bool, most int) {
+	t.Helper()
+	InSettings(t, together, most, func(t *testing.T, s Setting) *exec.Cmd { return own.Command(t, s, pattern) })
+}
+
+// Command runs this test binary again, in the setting. One setting has the race detector, if there is
+// one.
+func (own *Tests) Command(t *testing.T, s Setting, pattern string) *exec.Cmd {
+	t.Helper()
+	dir := Stage(t, s.UID)
+	binary := filepath.Join(dir, "tests")
+	from := "/proc/self/exe"
+	if s.Name != "user" {
+		from = own.plain.BuildPlain(t, own.Package)
+	}
+	CopyFile(t, from, binary)
+	helper := filepath.Join(dir, helperName)
+	CopyFile(t, own.Helper(t), helper)
+	id, err := LookIn(Path, "id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	setUID := filepath.Join(dir, "id")
+	CopyFile(t, id, setUID)
+	if err := errors.Join(os.Chown(setUID, StrangerUID, StrangerUID), os.Chmod(setUID, os.ModeSetuid|0o755)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := s.Command(t, dir, binary, pattern)
+	cmd.Env = append(append(cmd.Env, EnvHelper+"="+helper, "HOST_SECRET="+HostSecret), own.Env...)
+	return cmd
+}
+
+// SetUIDProgram is the set-user-ID program of StrangerUID that Command has put beside the stage.
+func SetUIDProgram() string { return filepath.Join(filepath.Dir(os.Getenv(EnvStage)), "id") }
+
+// BodyOf skips a test whose work runs in a separate process, started by the named test.
+// internal/testsummary checks that the work was done.
+func BodyOf(t *testing.T, test string) {
+	t.Helper()
+	t.Skip("body of " + test)
+}

@@ -1,0 +1,56 @@
+//go:build linux
+
+// Package escapes tries to break out of the sandbox: each attempt is made by a plain child, where it
+// must land, and by a command of the whole backend, where it must not.
+package escapes
+
+import (
+	"os"
+	"testing"
+
+	"codeagent/internal/attack"
+	"codeagent/internal/machine"
+	"codeagent/linuxsandbox"
+	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
+)
+
+// tests are those of this package, which run again in other settings.
+var tests = attack.Tests{Package: "codeagent/linuxsandbox/escapes", Env: []string{sandboxtest.NoPause}}
+
+// TestMain lets the test binary be each of the attackers.
+func TestMain(m *testing.M) {
+	attack.Launcher()
+	escapeVictim()
+	chainVictim()
+	blindVictim()
+	tempVictim()
+	hostileVictim()
+	sandboxtest.HeedSignals()
+	code := machine.Run(m)
+	tests.Remove()
+	os.Exit(code)
+}
+
+// newBackend returns a backend that finds host names with lookup.
+func newBackend(t testing.TB, lookup linuxsandbox.LookupFunc) *linuxsandbox.Backend {
+	t.Helper()
+	b, err := linuxsandbox.New(linuxsandbox.Options{Helper: tests.Helper(t), Lookup: lookup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// backendInSetting returns a backend that is closed when the test ends, and what it enforces.
+func backendInSetting(t *testing.T, test string) (*linuxsandbox.Backend, sandbox.Enforcement) {
+	t.Helper()
+	attack.CurrentSetting(t, test)
+	b := newBackend(t, nil)
+	t.Cleanup(func() { b.Close() })
+	e, err := sandboxtest.Enforcement(b, sandbox.ReadOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, e
+}
