@@ -132,11 +132,11 @@ func (c *capture) add(stream int, data []byte) {
 	c.mu.Lock()
 	offset := c.kept.total
 	c.kept.add(stream, data)
-	if c.feed != nil {
-		c.feed.put(offset, data)
-	}
 	if c.tap != nil && stream == 1 {
 		c.tap(data)
+	}
+	if c.feed != nil { // who sees it may send the command back, and the job has it by then
+		c.feed.put(offset, data)
 	}
 	c.mu.Unlock()
 }
