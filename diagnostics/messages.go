@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 	"path"
 	"strings"
 	"sync"
@@ -78,15 +79,18 @@ func (s *server) close() {
 func (s *server) why(err error) error {
 	s.pipes.mu.Lock()
 	defer s.pipes.mu.Unlock()
-	switch broken := s.pipes.err; {
-	case errors.Is(broken, io.EOF), errors.Is(broken, io.ErrUnexpectedEOF):
-		return errors.New("it has ended")
+	broken, refusal := s.pipes.err, (*jsonrpc2.Error)(nil)
+	switch {
+	case errors.Is(err, errSilent):
+		return err
 	case errors.Is(broken, errFrame), errors.Is(broken, errFlood):
 		return broken
-	case broken != nil && !errors.Is(err, errSilent):
+	case broken != nil && !errors.Is(broken, io.EOF) && !errors.Is(broken, io.ErrUnexpectedEOF) && !errors.Is(broken, os.ErrClosed):
 		return errors.New("it broke the protocol: " + visible.Line(short.Bound(broken.Error(), mostMessage)))
+	case errors.As(err, &refusal):
+		return errors.New("it refused: " + visible.Line(short.Bound(refusal.Message, mostMessage)))
 	}
-	return err
+	return errors.New("it has ended")
 }
 
 // silent drops what the library would print.

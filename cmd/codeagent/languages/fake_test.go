@@ -3,6 +3,7 @@ package languages
 import (
 	"bufio"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,6 +38,8 @@ type fake struct {
 	what, argument string
 	out            *bufio.Writer
 	heard          []string // answers to its own requests
+	uri            string   // and version: of the text at which it made them
+	version        int
 }
 
 type object = map[string]any
@@ -74,7 +77,7 @@ func serve(what, argument string) {
 	case "closes":
 		os.Stdout.Close()
 	case "garbage":
-		f.raw(strings.Repeat("no frame at all\n", 1000))
+		f.raw(strings.Repeat("no frame\rat all\n", 1000))
 	case "endless":
 		for {
 			f.raw(strings.Repeat("x", 64<<10))
@@ -123,7 +126,9 @@ func serve(what, argument string) {
 		case "textDocument/didChange":
 			f.check(d.URI, d.Version, m.Params.ContentChanges[0].Text)
 		case "":
-			f.heard = append(f.heard, fmt.Sprint(m.Error != nil))
+			if f.heard = append(f.heard, fmt.Sprintf("refused=%v", m.Error != nil)); len(f.heard) == 5 {
+				f.publish(f.uri, f.version, problem(0, strings.Join(f.heard, " ")))
+			}
 		default:
 			if m.ID != nil && what != "deaf" {
 				f.send(object{"id": m.ID, "error": object{"code": -32601, "message": "no"}})
@@ -149,7 +154,8 @@ func (f *fake) check(uri string, version int, text string) {
 	if len(list) > 0 { // the second text: that after the edit
 		switch f.what {
 		case "runs":
-			out, err := exec.Command("/bin/bash", "-c", f.argument).CombinedOutput()
+			deed, _ := hex.DecodeString(f.argument) // a server reads what its arguments name
+			out, err := exec.Command("/bin/bash", "-c", string(deed)).CombinedOutput()
 			list = []object{problem(0, fmt.Sprintf("err=%v %s", err, out))}
 		case "says":
 			list = []object{{"range": object{"start": object{"line": 0, "character": 0}}, "severity": 1, "message": f.argument, "code": f.argument, "source": f.argument}}
@@ -163,9 +169,8 @@ func (f *fake) check(uri string, version int, text string) {
 			for _, method := range []string{"workspace/applyEdit", "workspace/executeCommand", "window/showDocument", "workspace/textDocumentContent", "terminal/run"} {
 				f.send(object{"id": method, "method": method, "params": object{"command": "touch x", "edit": object{"changes": object{uri: []object{{"newText": "evil"}}}}}})
 			}
-			for len(f.heard) < 5 { // the ping is among them
-				return
-			}
+			f.uri, f.version = uri, version
+			return // until they are answered
 		case "elsewhere":
 			for _, other := range strings.Fields(f.argument) {
 				f.publish(other, nil, problem(0, "elsewhere"))

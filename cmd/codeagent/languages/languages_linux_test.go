@@ -75,31 +75,27 @@ func newSession(t *testing.T, args ...string) *session {
 	return s
 }
 
-// edit writes a file of the workspace and returns what is found at once and what is found later.
+// edit writes a file of the workspace, waits for the server's reports, and returns what the next call finds.
 func (s *session) edit(t *testing.T, name, before, after string) (text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
 	if err := os.WriteFile(filepath.Join(s.work, name), []byte(after), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	found := s.After(ctx, []event.FileChange{{Path: name, Kind: sandbox.Updated, Before: &before, After: &after}}, sandbox.Changes{})
-	return flat(append(found, s.rest(ctx)...))
+	return s.changed(t, []event.FileChange{{Path: name, Kind: sandbox.Updated, Before: &before, After: &after}}, sandbox.Changes{})
 }
 
-// rest waits until the server has taken everything or has ended, and returns what is new.
-func (s *session) rest(ctx context.Context) []event.Diagnostics {
-	for _, l := range s.list {
-		if l.of.Name != "fake" || l.client == nil {
-			continue
-		}
+func (s *session) changed(t *testing.T, edits []event.FileChange, changed sandbox.Changes) (text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, answered := range s.check(ctx, edits, changed) {
 		select {
-		case <-l.client.Check(nil):
-		case <-l.client.Done():
+		case <-answered:
 		case <-ctx.Done():
+			t.Fatal("no answer")
 		}
 	}
-	return s.found("")
+	return flat(s.After(ctx, nil, sandbox.Changes{}))
 }
 
 func flat(found []event.Diagnostics) string {
@@ -123,6 +119,9 @@ func TestAfter(t *testing.T) {
 		{"BAD new\nBAD new\n", "ok\n", ""},
 		{"ok\n", "BAD old\n", "1 new error (fake)\na.bad:1:1: error: BAD old"},
 	} {
+		if step.want != "" {
+			step.want = "since the last edit: " + step.want
+		}
 		if got := s.edit(t, "a.bad", step.before, step.after); got != step.want {
 			t.Errorf("%q -> %q: %q, want %q", step.before, step.after, got, step.want)
 		}
@@ -135,12 +134,12 @@ func TestAfter(t *testing.T) {
 		kind sandbox.ChangeKind
 		want string
 	}{
-		{"b.bad", sandbox.Added, "1 new error (fake)\nb.bad:1:1: error: BAD b"},
+		{"b.bad", sandbox.Added, "since the last edit: 1 new error (fake)\nb.bad:1:1: error: BAD b"},
 		{"a.bad", sandbox.Updated, ""}, // known from the edits
 		{"hidden.bad", sandbox.Updated, ""}, {"../other/x.bad", sandbox.Updated, ""}, {"c.txt", sandbox.Added, ""},
 	} {
-		found := s.After(t.Context(), nil, sandbox.Changes{List: []sandbox.Change{{Path: filepath.Join(s.work, c.name), Kind: c.kind}}})
-		if got := flat(append(found, s.rest(t.Context())...)); got != c.want {
+		changes := sandbox.Changes{List: []sandbox.Change{{Path: filepath.Join(s.work, c.name), Kind: c.kind}}}
+		if got := s.changed(t, nil, changes); got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.kind, c.name, got, c.want)
 		}
 	}
