@@ -247,7 +247,7 @@ func TestModelWaitsForTheTurn(t *testing.T) {
 	r.typeText("go")
 	r.press("enter")
 	r.slash("/model gpt-5-mini")
-	r.has("Esc interrupts the turn; /model needs no turn running")
+	r.has("Esc interrupts the turn; /model works only between turns")
 	r.slash("/model")
 	r.has("openai/gpt-5")
 	r.do(r.press("enter"))

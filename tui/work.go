@@ -150,7 +150,7 @@ func takeBackWaiting(m *app) bool {
 // first in it, because a narrow screen cuts the end off.
 func (m *app) between(what string) string {
 	if m.work.running {
-		return m.keys.Name(keys.Everywhere, keys.Back) + " interrupts the turn; " + what + " needs no turn running"
+		return m.keys.Name(keys.Everywhere, keys.Back) + " interrupts the turn; " + what + " works only between turns"
 	}
 	return ""
 }

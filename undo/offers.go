@@ -18,7 +18,7 @@ import (
 
 const (
 	outsideUndo = "undo may not write it"
-	folderShut  = "undo may not write its folder"
+	folderShut  = "undo may not write in its folder"
 )
 
 // nameSuffices: the permission to write a file includes the permission to remove it.
@@ -140,7 +140,7 @@ func existing(dir string) string {
 // otherwise another program may still help.
 func (c Obstacle) Reason(opened bool) string {
 	if !opened && c.Do == Remove && c.Type == "file" {
-		return c.Why + "; rm removes it"
+		return c.Why + "; remove it with rm"
 	}
 	return c.Why
 }

@@ -64,7 +64,7 @@ func TestUndoOffersNoRemovalByName(t *testing.T) {
 		}
 		u.opened(t, "echo new > "+made, "--add-file", made)
 		r := run1(t, u.codeagent("undo", "--add-file", made))
-		tells(t, r, 1, "saved, but not restored: "+made+": undo may not write its folder", "to restore it: codeagent undo --add-dir "+u.out+"\n")
+		tells(t, r, 1, "saved, but not restored: "+made+": undo may not write in its folder", "to restore it: codeagent undo --add-dir "+u.out+"\n")
 		if strings.Contains(r.stderr, "failed: ") {
 			t.Errorf("it was tried: %s", r.stderr)
 		}
@@ -73,7 +73,7 @@ func TestUndoOffersNoRemovalByName(t *testing.T) {
 		home := filepath.Join(u.home, "made")
 		u.opened(t, "echo new > "+home, "--add-file", home)
 		r = run1(t, u.codeagent("undo"))
-		tells(t, r, 1, home+": undo may not write it; rm removes it")
+		tells(t, r, 1, home+": undo may not write it; remove it with rm")
 		if strings.Contains(r.stderr, "to restore it") {
 			t.Errorf("no such command works: %s", r.stderr)
 		}

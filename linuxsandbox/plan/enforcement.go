@@ -142,7 +142,7 @@ func layers(p resolved.Policy, f Facts) []sandbox.Layer {
 		layer("userns", f.Namespaces && !f.Root, "a helper was started in one, and could mount", user),
 		layer("mountns", f.Namespaces, "mounts were made in one, and made read-only", f.NamespacesWhy),
 		networkLayer(p, f),
-		layer("pidns", f.ownPIDs(), "a helper was the first process of one", cmp.Or(f.NoPIDs, f.NamespacesWhy)),
+		layer("pidns", f.ownPIDs(), "a helper ran as process 1 of its own", cmp.Or(f.NoPIDs, f.NamespacesWhy)),
 	}, groupLayer(f.Groups))
 }
 

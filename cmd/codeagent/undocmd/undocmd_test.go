@@ -27,7 +27,7 @@ func TestResult(t *testing.T) {
 	if !slices.Equal(got.Left, want) {
 		t.Errorf("left %q", got.Left)
 	}
-	if left := ResultOf(p, r, "").Left; left[len(left)-1] != "saved, but not restored: /o/c: undo may not write it; rm removes it" {
+	if left := ResultOf(p, r, "").Left; left[len(left)-1] != "saved, but not restored: /o/c: undo may not write it; remove it with rm" {
 		t.Errorf("without a flag that helps: %q", left)
 	}
 }
