@@ -178,7 +178,8 @@ func TestSetupOnTheScreen(t *testing.T) {
 	term = golden.Start(t, u.codeagent("--sandbox", "danger-full-access", "--model", "groq/any"), 100, 30)
 	term.WaitFor("Another address")
 	term.Write("groq\r")
-	term.WaitFor("can read that file here")
+	term.WaitFor("prefer")
+	term.WaitFor("Commands of the model")
 	term.Kill()
 }
 
