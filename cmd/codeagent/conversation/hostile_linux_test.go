@@ -67,6 +67,10 @@ func (f *hostileFace) Emit(e event.Event) {
 	switch e := e.(type) {
 	case event.ToolFinished:
 		f.finished = append(f.finished, e)
+	case event.HelperEvent:
+		if end, ok := e.Event.(event.ToolFinished); ok {
+			f.finished = append(f.finished, end)
+		}
 	case event.Notice:
 		f.notices = append(f.notices, e.Text)
 		if f.news != nil {
@@ -120,10 +124,27 @@ type hostileModel struct {
 	calls int
 	next  model.ToolCall
 	last  model.Request // of the last round
+	// helper returns the next calls of a helper; nil: there is none.
+	helper func(model.Request) []model.ToolCall
 }
 
 func (m *hostileModel) Stream(_ context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
+		if m.helper != nil && r.Items[0].Text == "attack" {
+			calls := m.helper(r)
+			for _, c := range calls {
+				if !yield(model.CallDone{Call: c}, nil) {
+					return
+				}
+			}
+			reason := model.StopCalls
+			if len(calls) == 0 {
+				reason = model.StopEnd
+				_ = yield(model.TextDelta{Text: "a report"}, nil)
+			}
+			_ = yield(model.Finished{Reason: reason}, nil)
+			return
+		}
 		m.last = r
 		if last := r.Items[len(r.Items)-1]; last.Kind == model.Result {
 			_ = yield(model.TextDelta{Text: "done"}, nil) && yield(model.Finished{Reason: model.StopEnd}, nil)
