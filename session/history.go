@@ -1,8 +1,11 @@
 package session
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"codeagent/model"
@@ -76,6 +79,8 @@ type Message struct {
 	N    int
 	At   time.Time
 	Text string
+	// Turn is the first turn of undo that can hold a change after the message; 0: not known.
+	Turn int
 }
 
 // Messages lists the user's messages, first to last, each by its beginning, without those
@@ -86,14 +91,35 @@ func (s *Store) Messages(id string) ([]Message, error) {
 		return nil, err
 	}
 	defer f.Close()
-	var out []Message
-	for r, err := range v.items() {
-		if err != nil {
-			return nil, failed(id, err)
+	out, err := v.said()
+	if err != nil {
+		return nil, failed(id, err)
+	}
+	return out, nil
+}
+
+// said is Messages of one file.
+func (v view) said() (out []Message, err error) {
+	for f, err := range v.live() {
+		if err != nil && !errors.Is(err, errDamaged) {
+			return nil, err
 		}
-		if r.Item.Kind == model.User {
-			out = append(out, Message{N: len(out) + 1, At: r.At, Text: beginning(*r.Item)})
+		var r record
+		if f.kind != userKind {
+			continue
 		}
+		m := Message{}
+		if json.Unmarshal(f.line, &r) == nil && r.Item != nil {
+			m.At, m.Text = r.At, beginning(*r.Item)
+			if turn, ok := strings.CutPrefix(r.Turn, v.head.ID+"/"); ok {
+				m.Turn, _ = strconv.Atoi(turn)
+			}
+		}
+		out = append(out, m)
+	}
+	slices.Reverse(out)
+	for i := range out {
+		out[i].N = i + 1
 	}
 	return out, nil
 }

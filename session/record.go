@@ -60,6 +60,8 @@ type record struct {
 	Kind string      `json:"kind"`
 	At   time.Time   `json:"at"`
 	Item *model.Item `json:"item,omitempty"`
+	// Turn is in a message of the user: see Session.Turn.
+	Turn string `json:"turn,omitempty"`
 	// Title is in every open, turn and title record. The last of them counts, so the title is
 	// always near the end.
 	Title string `json:"title,omitempty"`
@@ -107,13 +109,14 @@ func encode(v any) ([]byte, error) {
 var errTooLong = errors.New("it is too long to be kept")
 
 // encodeItem writes item as a record. A text that is too long is cut, with a note.
-func encodeItem(item model.Item, at time.Time) ([]byte, error) {
-	line, err := encode(record{Kind: string(item.Kind), At: at, Item: &item})
+func encodeItem(item model.Item, at time.Time, turn string) ([]byte, error) {
+	r := record{Kind: string(item.Kind), At: at, Item: &item, Turn: turn}
+	line, err := encode(r)
 	// A byte of text takes at most six bytes in JSON.
 	const most = maxLine / 8
 	if errors.Is(err, errTooLong) && len(item.Text) > most {
 		item.Text = short.Head(item.Text, most) + fmt.Sprintf("\n[The rest of %d bytes was not kept.]", len(item.Text))
-		line, err = encode(record{Kind: string(item.Kind), At: at, Item: &item})
+		line, err = encode(r)
 	}
 	return line, err
 }

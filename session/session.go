@@ -44,6 +44,9 @@ type Model struct {
 type Session struct {
 	store *Store
 	info  Info
+	// Turn returns the number of the first turn of undo that can hold a change after now; it is kept with
+	// each message. Nil: nothing is undone. It is set before the first item.
+	Turn func() int
 
 	mu sync.Mutex
 	// f is open and locked; nil before the first item of a new session.
@@ -52,6 +55,8 @@ type Session struct {
 	// behind is the end of the file after a rewind that has no effect yet; view ends where
 	// the conversation is rewound to. 0: no rewind.
 	behind int64
+	// ends are the ends of the conversation before rewinds that nothing followed.
+	ends []int64
 	// title and branch are repeated in every turn record.
 	title, branch string
 	// broken: the rest of a failed write could not be removed.
@@ -75,10 +80,15 @@ func (s *Session) Kept() bool {
 func (s *Session) Append(item model.Item) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line, err := encodeItem(item, s.now())
+	turn := ""
+	if item.Kind == model.User && s.Turn != nil {
+		turn = fmt.Sprintf("%s/%d", s.info.ID, s.Turn()) // a fork has this message too, and another history of undo
+	}
+	line, err := encodeItem(item, s.now(), turn)
 	if err != nil {
 		return err
 	}
+	s.ends = nil
 	if s.f == nil && s.broken == nil {
 		// A conversation without its beginning is of little use, so there is no second attempt.
 		if s.broken = s.create(item, line); s.broken != nil {
@@ -159,11 +169,32 @@ func (s *Session) Back(n int) error {
 	if err != nil {
 		return err
 	}
+	s.ends = append(s.ends, s.view.end)
+	s.goTo(at)
+	return nil
+}
+
+// Return takes the last rewind back. It fails if an item was added since.
+func (s *Session) Return() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := len(s.ends) - 1
+	if last < 0 {
+		return errors.New("there is no rewind to take back")
+	}
+	s.goTo(s.ends[last])
+	s.ends = s.ends[:last]
+	return nil
+}
+
+// goTo makes the conversation end at a position, with the next record; mu is held.
+func (s *Session) goTo(at int64) {
 	if s.behind == 0 {
 		s.behind = s.view.end
 	}
-	s.view.end = at
-	return nil
+	if s.view.end = at; at == s.behind {
+		s.behind = 0
+	}
 }
 
 // place returns the position of message n, counted as in Back; mu is held.
@@ -199,6 +230,16 @@ func (s *Session) Messages(limit int) (items []model.Item, first int, err error)
 	items, count, err := s.view.userItems(limit)
 	s.store.showImages(s.info.ID, items)
 	return items, count - len(items) + 1, err
+}
+
+// Said lists the user's messages: see Store.Messages.
+func (s *Session) Said() ([]Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.f == nil {
+		return nil, s.broken
+	}
+	return s.view.said()
 }
 
 // History returns the conversation without removed items, at most limit bytes of its end.

@@ -284,8 +284,6 @@ func (m *app) status(t *paint.Theme, w int) string {
 		if _, ok := m.panel.(*question.Page); ok {
 			left = []paint.Span{paint.Accent.Span("  " + m.keys.Name(keys.Everywhere, keys.Back)), paint.Dim.Span(" closes the full view")}
 		}
-	case m.rewind.Active():
-		left = m.rewind.Hint(w - paint.WidthOf(right))
 	case m.transcript.Chosen() && m.composer.Empty() && m.panel == nil:
 		right = nil
 		left = whole(w, nil, blockHints(m))

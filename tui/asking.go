@@ -155,10 +155,8 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 		m.docks.Insert(w.Ask, m.setting())
 		m.panel = nil // it would cover the question
 		return m.stir()
-	case rewind.Found:
-		if !m.work.running && m.panel == nil && m.docks.Front() == nil && m.composer.Empty() && !m.rewind.Active() {
-			editEarlier(m, m.rewind.Begin(w))
-		}
+	case rewind.Done:
+		return rewound(m, w)
 	case part.Ask:
 		m.box.post(w)
 	case part.Withdrawn:

@@ -9,46 +9,60 @@ import (
 	"testing"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/tui/message"
 	"codeagent/tui/rewind"
+	"codeagent/tui/undoing"
 )
 
-// pastMessages are the messages of a session; back notes which were removed.
+// pastMessages are the messages of a session; back notes what was gone back to.
 type pastMessages struct {
 	said  []string
-	first int
+	look  undoing.Preview
 	fails error
-	back  []int
+	back  []string
 	notes func(event.Event)
 }
 
-func (p *pastMessages) Messages(context.Context) ([]message.Message, int, error) {
-	var out []message.Message
-	for _, s := range p.said {
-		out = append(out, message.Message{Text: s})
+func (p *pastMessages) Messages(context.Context) (out []rewind.Said, _ error) {
+	for i, s := range p.said {
+		out = append(out, rewind.Said{N: i + 1, Text: strings.Join(strings.Fields(s), " ")})
 	}
-	return out, p.first, nil
+	return out, nil
 }
 
-func (p *pastMessages) Back(_ context.Context, n int) error {
-	p.back = append(p.back, n)
-	if p.fails == nil {
-		p.said = p.said[:n-p.first]
-	}
+func (p *pastMessages) Look(context.Context, int) (undoing.Preview, error) { return p.look, nil }
+
+func (p *pastMessages) Back(_ context.Context, n int, talk, files bool) (out rewind.Result, err error) {
+	p.back = append(p.back, fmt.Sprint(n, talk, files))
 	if p.notes != nil {
 		p.notes(event.Notice{Level: word.LevelInfo, Text: "that was before the summary"})
 	}
-	return p.fails
+	if files {
+		out.Done = p.look.Files
+	}
+	if talk && p.fails == nil {
+		for _, s := range p.said[n-1:] {
+			out.Gone = append(out.Gone, message.Message{Text: s})
+		}
+		p.said = p.said[:n-1]
+	}
+	return out, p.fails
+}
+
+func (p *pastMessages) Redo(context.Context) (out rewind.Result, err error) {
+	if len(p.back) == 0 {
+		return out, errors.New("nothing to redo")
+	}
+	out.Done = p.look.Files
+	return out, nil
 }
 
 // talked is a screen with three messages and their answers.
 func talked(t *testing.T) (*rig, *pastMessages) {
 	r := newRig(t, 80, 24)
-	past := &pastMessages{first: 1}
+	past := &pastMessages{}
 	r.app.offers.Rewind = past
 	r.emit(event.SessionStarted{ID: "1"})
 	for _, n := range []string{"first", "second", "third"} {
@@ -71,64 +85,93 @@ func (r *rig) holds(want string) {
 	}
 }
 
-// Twice Esc takes nothing away: it shows which message is edited, and what the keys do.
-func TestEscTwiceEditsAnEarlierMessage(t *testing.T) {
+// goBack goes back by the list to the message so many above the last one, by the choice in that row.
+func (r *rig) goBack(up, row int) {
+	r.t.Helper()
+	r.escTwice()
+	for range up {
+		r.press("up")
+	}
+	r.do(r.press("enter"))
+	for range row {
+		r.press("down")
+	}
+	r.do(r.press("enter"))
+}
+
+// Twice Esc shows the messages, and takes nothing away.
+func TestEscTwiceShowsTheMessages(t *testing.T) {
 	r, past := talked(t)
 	before := r.screen()
 	r.press("esc")
-	r.has("Esc again edits an earlier message")
+	r.has("Esc again goes back to an earlier message")
 	r.clock = r.clock.Add(rewind.Window)
 	r.do(r.press("esc"))
-	r.holds("third question")
-	r.has("editing message 3 · Enter resends · Esc cancels · ↑↓ another", "third answer", "first answer")
-
-	r.press("up")
-	r.holds("second question")
-	r.has("editing message 2")
-	r.typeText(" of mine")
-	r.press("up", "up", "up")
-	r.has("editing message 1")
-	r.press("down")
-	r.holds("second question of mine") // what was edited is kept
-	r.press("down", "down", "down")
-	r.has("editing message 3")
-
+	r.has("Go back to before a message", "1  first question", "› 3  third question")
+	r.typeText("sec")
+	r.has("› 2  second question")
+	r.lacks("third question")
+	r.do(r.press("enter"))
+	r.has("Before “second question”", "Conversation: 2 messages and what followed", "No file was changed since")
 	r.press("esc")
 	if got := r.screen(); got != before || len(past.back) > 0 {
 		t.Errorf("after Esc, removed %v:\n%s\nbefore:\n%s", past.back, got, before)
 	}
-	r.press("up") // the history is as it was
-	r.holds("")
 }
 
-// Enter removes the message with what followed, and sends the edited one.
-func TestAnEditedMessageIsSentAgain(t *testing.T) {
+// The conversation goes back, and the message returns to the editor, where it is edited and sent again.
+func TestAnEarlierMessageIsSentAgain(t *testing.T) {
 	r, past := talked(t)
-	r.escTwice()
-	r.press("up")
-	r.typeText(" better")
-	r.do(r.press("enter"))
-	if !slices.Equal(past.back, []int{2}) || !slices.Equal(r.turns, []string{"second question better"}) {
-		t.Errorf("went back to %v, sent %q", past.back, r.turns)
+	r.goBack(1, 0)
+	if !slices.Equal(past.back, []string{"2 true false"}) {
+		t.Errorf("went back to %v", past.back)
 	}
-	r.has("first answer", "┃ second question better")
-	for _, gone := range []string{"second answer", "third", "editing"} {
+	r.has("first answer", "/redo takes it back")
+	for _, gone := range []string{"second answer", "third"} {
 		r.lacks(gone)
 	}
-	r.holds("")
-}
-
-func TestAMessageThatCannotBeSentAgainStays(t *testing.T) {
-	r, past := talked(t)
-	past.fails = errors.New("cannot save the rewind")
-	r.escTwice()
+	r.holds("second question")
 	r.typeText(" better")
 	r.do(r.press("enter"))
-	r.has("third answer", "✗ cannot save the rewind")
-	r.holds("third question better")
-	if len(r.turns) > 0 {
+	if !slices.Equal(r.turns, []string{"second question better"}) {
 		t.Errorf("sent %q", r.turns)
 	}
+}
+
+// Files go back alone or with the conversation, after a preview; /redo brings them back.
+func TestFilesGoBack(t *testing.T) {
+	for row, want := range map[int]string{1: "3 false true", 2: "3 true true"} {
+		r, past := talked(t)
+		past.look = undoing.Preview{Message: "third question", Files: []undoing.File{{Path: "/home/ada/src/app/a.go", Does: "restore"}}}
+		r.goBack(0, row)
+		r.has("Restores 1 file", "restore  ")
+		r.do(r.press("enter"))
+		r.has("restored: 1 file")
+		if !slices.Equal(past.back, []string{want}) {
+			t.Errorf("went back to %v", past.back)
+		}
+		if row == 2 {
+			r.lacks("third answer")
+			r.holds("third question")
+			r.press("ctrl+c")
+		} else {
+			r.has("third answer")
+		}
+		r.send(turnDoneMsg{})
+		r.slash("/redo")
+		r.has("redone: 1 file")
+	}
+	r, _ := talked(t)
+	r.slash("/redo")
+	r.has("✗ nothing to redo")
+}
+
+func TestAMessageThatCannotGoStays(t *testing.T) {
+	r, past := talked(t)
+	past.fails = errors.New("cannot save the rewind")
+	r.goBack(0, 0)
+	r.has("third answer", "✗ cannot save the rewind")
+	r.holds("")
 }
 
 func TestEscGoesBackOnlyWhereItHasNothingElseToDo(t *testing.T) {
@@ -144,30 +187,25 @@ func TestEscGoesBackOnlyWhereItHasNothingElseToDo(t *testing.T) {
 		"text in the editor":    func(r *rig) { r.typeText("x"); r.escTwice() },
 		"a turn that runs":      func(r *rig) { r.typeText("x"); r.press("enter"); r.escTwice() },
 		"where it is not given": func(r *rig) { r.app.offers.Rewind = nil; r.escTwice() },
-		"typed since": func(r *rig) {
-			r.press("esc")
-			cmd := r.press("esc")
-			r.typeText("x")
-			r.do(cmd)
-		},
 	} {
 		r, past := talked(t)
 		do(r)
-		if r.lacks("editing message"); len(past.back) > 0 {
+		if r.lacks("Go back to before"); len(past.back) > 0 {
 			t.Errorf("%s: it went back", what)
 		}
 	}
 	r, past := talked(t)
 	past.said = nil
 	r.escTwice()
-	r.has("there is no message to go back to", "third answer")
+	r.has("there is no message to go back to")
 }
 
-// While a message is being removed, which reads the disk, what is sent waits.
+// While messages are being removed, which reads the disk, what is sent waits.
 func TestWhatIsSentWhileGoingBackWaits(t *testing.T) {
 	r, past := talked(t)
 	r.escTwice()
 	r.press("up")
+	r.do(r.press("enter"))
 	going := r.press("enter")
 	r.has("Going back")
 	r.typeText("a further one")
@@ -176,25 +214,22 @@ func TestWhatIsSentWhileGoingBackWaits(t *testing.T) {
 		t.Errorf("a turn began: %q", r.turns)
 	}
 	r.do(going)
-	r.send(turnDoneMsg{})
-	if want := []string{"second question", "a further one"}; !slices.Equal(r.turns, want) || !slices.Equal(past.back, []int{2}) {
+	if want := []string{"a further one"}; !slices.Equal(r.turns, want) || !slices.Equal(past.back, []string{"2 true false"}) {
 		t.Errorf("sent %q, went back to %v", r.turns, past.back)
 	}
+	r.holds("second question")
 }
 
 // A resumed session shows only its end. Going back to a message before that removes
 // all of it, and leaves the notices about it.
 func TestGoingBackBeyondWhatIsShown(t *testing.T) {
 	r := newRig(t, 80, 24)
-	past := &pastMessages{said: []string{"the 7th question", "the 8th question"}, first: 7}
+	past := &pastMessages{said: []string{"the 1st question", "the 2nd question"}}
 	past.notes = func(e event.Event) { r.app.box.post(e) }
 	r.app.offers.Rewind = past
 	r.emit(event.SessionStarted{ID: "1"}, event.Compacted{Summary: "what was said"}, event.MessageFinished{Text: "its last answer"})
-	r.escTwice()
-	r.press("up")
-	r.has("editing message 7")
-	r.do(r.press("enter"))
-	r.has("that was before the summary", "┃ the 7th question")
+	r.goBack(1, 0)
+	r.has("that was before the summary", "› the 1st question")
 	r.lacks("its last answer")
 	r.lacks("Compacted")
 }
@@ -203,60 +238,38 @@ func TestGoingBackBeyondWhatIsShown(t *testing.T) {
 func TestEarlierMessagesKeepTheirPastes(t *testing.T) {
 	r, past := talked(t)
 	past.said[2] = "look:\n" + strings.Repeat("pasted\n", 40) + "mend it"
-	r.escTwice()
-	r.holds(past.said[2])
+	want := past.said[2]
+	r.goBack(0, 0)
+	r.holds(want)
 	r.has("› look:", "[pasted 40 lines]", "mend it")
 }
 
-func TestRewindHintFits(t *testing.T) {
-	for w := 10; w < 90; w += 7 {
-		r := newRig(t, w, 15)
-		r.app.offers.Rewind = &pastMessages{said: []string{"a", "b"}, first: 41}
-		r.emit(session())
-		r.escTwice()
-		r.screen()
-		if w > 30 {
-			r.has("✎", "42")
-		}
-		if w > 35 {
-			r.has("sends", "Esc cancels")
-		}
-	}
-}
-
-// Ctrl+C cancels as Esc does, and empties the editor.
-func TestCtrlCCancelsEditing(t *testing.T) {
-	r, past := talked(t)
-	r.escTwice()
-	if cmd := r.press("ctrl+c"); cmd != nil {
-		if _, quits := cmd().(tea.QuitMsg); quits {
-			t.Error("it quits")
-		}
-	}
-	r.lacks("editing message")
-	r.holds("")
-	r.has(fmt.Sprint(past.said[2]))
-}
-
-// What only looks like a message does not count: the message that is edited is the one
-// that is shown as edited, and the one that goes.
+// What only looks like a message does not count.
 func TestGoingBackPassesOverCommands(t *testing.T) {
 	r, past := talked(t)
 	r.app.transcript.Show("! make")
 	r.emit(event.MessageFinished{Text: "made"})
-	r.escTwice()
-	r.press("up")
-	for row := range strings.SplitSeq(r.screen(), "\n") {
-		if strings.Contains(row, "▎") != strings.Contains(row, "second question") && !strings.HasPrefix(row, "›") {
-			t.Errorf("it is marked: %q", row)
-		}
-	}
-	r.do(r.press("enter"))
+	r.goBack(1, 0)
 	r.has("first answer", "second question")
 	for _, gone := range []string{"second answer", "third", "! make", "made"} {
 		r.lacks(gone)
 	}
-	if !slices.Equal(past.back, []int{2}) {
+	if !slices.Equal(past.back, []string{"2 true false"}) {
 		t.Errorf("went back to %v", past.back)
 	}
+}
+
+// rewindLook is a preview of files with every part.
+func rewindLook() undoing.Preview {
+	return undoing.Preview{
+		Message: "first question", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Turns: 2,
+		Files:     []undoing.File{{Path: "/home/ada/src/app/main.go", Does: "restore"}, {Path: "/home/ada/src/app/new", Does: "remove", Why: "folder, with 2 in it", Of: 3}},
+		Conflicts: []undoing.File{{Path: "/home/ada/src/app/go.mod", Why: "it was changed after the turn"}},
+	}
+}
+
+// editEarlier puts a message back into the editor, as going back does.
+func editEarlier(m *app, said message.Message) {
+	m.composer.Set("")
+	m.do(rewind.Done{Result: rewind.Result{Gone: []message.Message{said}}})
 }

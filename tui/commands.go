@@ -19,6 +19,7 @@ import (
 	"codeagent/tui/page"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
+	"codeagent/tui/rewind"
 	"codeagent/tui/settings"
 	"codeagent/tui/setup"
 	"codeagent/tui/slash"
@@ -103,6 +104,8 @@ func (m *app) commands() slash.Commands {
 		{Name: "undo", Help: "undo what the last turn changed, after a preview", Run: func(string) part.Intent {
 			return undoing.Show(s, o.Undo, m.facts.Session.Folder, func() int { return m.facts.Running })
 		}, Missing: o.Undo == nil},
+		{Name: "rewind", Help: "go back to before one of your messages: the conversation, files, or both", Run: func(string) part.Intent { return rewind.Show(m.rewinds(), o.Rewind) }, Missing: o.Rewind == nil},
+		{Name: "redo", Help: "take back the last /undo or /rewind, until you send something", Run: func(string) part.Intent { return rewind.Redo(m.rewinds(), o.Rewind) }, Missing: o.Rewind == nil},
 		{Name: "ps", Help: "show background commands and their output; end them", Run: shows(func() part.Overlay { return lists.OfJobs(s, o.Background) }), Missing: o.Background == nil},
 		{Name: "sessions", Takes: "[title]", Help: "resume, rename or delete an earlier session", Run: sessions, Missing: o.Sessions == nil},
 		{Name: "theme", Takes: "[name]", Help: "other colours", Run: m.themes},

@@ -29,14 +29,15 @@ var situations = map[string]func(r *rig){
 		r.emit(printed("two", 9)...)
 		r.press("ctrl+up", "ctrl+up", "ctrl+o")
 	},
-	"editing-earlier": func(r *rig) {
-		r.app.offers.Rewind = &pastMessages{said: []string{"first question", "second question"}, first: 1}
+	"going-back": func(r *rig) {
+		r.app.offers.Rewind = &pastMessages{said: []string{"first question", "second question"}, look: rewindLook()}
 		r.emit(session())
 		for _, n := range []string{"first", "second"} {
 			r.emit(event.TurnStarted{Text: n + " question"}, event.MessageFinished{Text: n + " answer"}, event.TurnFinished{Outcome: word.TurnDone})
 		}
 		r.escTwice()
 		r.press("up")
+		r.do(r.press("enter"))
 	},
 	"waiting-taken-back": func(r *rig) {
 		r.emit(session())

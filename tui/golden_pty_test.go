@@ -265,7 +265,7 @@ func listed() []situation {
 		}}
 	}
 	past := func(s *stage) {
-		s.opt.Rewind = &pastMessages{said: []string{"first question", "second question"}, first: 1}
+		s.opt.Rewind = &pastMessages{said: []string{"first question", "second question"}, look: rewindLook()}
 	}
 	talk := emits(event.TurnStarted{Text: "first question"}, event.MessageFinished{Text: "first answer"}, event.TurnFinished{Outcome: word.TurnDone},
 		event.TurnStarted{Text: "second question"}, event.MessageFinished{Text: "second answer"}, event.TurnFinished{Outcome: word.TurnDone})
@@ -296,7 +296,9 @@ func listed() []situation {
 		{name: "permissions-none", steps: open("/permissions", "── ")},
 		{name: "permissions-asked", steps: []do{emits(recorded()[1:]...), sees("changed."), types("/permissions"), sees("› /perm"), presses("enter")}},
 		{name: "themes", steps: open("/theme", "── ")},
-		{name: "editing-earlier", given: past, steps: []do{talk, sees("second answer"), presses("esc", "esc"), sees("Enter"), presses("up")}},
+		{name: "going-back", given: past, steps: []do{talk, sees("second answer"), presses("esc", "esc"), sees("Enter"), presses("up")}},
+		{name: "going-back-what", given: past, steps: []do{talk, sees("second answer"), presses("esc", "esc"), sees("Enter"), presses("up", "enter"), sees("Both")}},
+		{name: "going-back-files", given: past, steps: []do{talk, sees("second answer"), presses("esc", "esc"), sees("Enter"), presses("up", "enter"), sees("Both"), presses("down", "enter"), sees("goes back")}},
 		{name: "block-chosen", steps: []do{talk, sees("second answer"), presses("ctrl+up")}},
 		{name: "scrolled-up", steps: []do{emits(recorded()[1:]...), sees("changed."), presses("pgup")}},
 		{name: "transcript", steps: []do{emits(recorded()[1:]...), sees("changed."), presses("ctrl+t")}},

@@ -151,6 +151,7 @@ func everythingOffered(t *testing.T) *app {
 	r, _ := offers(t, 80, 24)
 	page := func(context.Context) (string, error) { return "", nil }
 	deed := func(context.Context) error { return nil }
+	r.app.offers.Rewind = &pastMessages{}
 	r.app.offers.Extras = Extras{
 		Diff: page, Sandbox: page, Doctor: page, Skills: page, Feedback: page, Export: func(context.Context, string) (string, error) { return "", nil }, Keep: func(context.Context, string) (string, error) { return "", nil }, Fresh: deed, Fork: deed,
 		Init: func() string { return "" }, Plan: func(string) string { return "" }, Review: func(context.Context, string) (string, error) { return "", nil }, Servers: &fakeServers{}, Effort: func(context.Context, string) error { return nil }, Context: func(context.Context) (fill.Context, error) { return fill.Context{}, nil },

@@ -15,6 +15,7 @@ import (
 	"codeagent/tui/message"
 	"codeagent/tui/paint"
 	"codeagent/tui/question"
+	"codeagent/tui/rewind"
 	"codeagent/tui/slash"
 )
 
@@ -53,7 +54,7 @@ func (m *app) key(k tea.Key) tea.Cmd {
 	if cmd, handled := joinBurst(m, k); handled {
 		return cmd
 	}
-	if m.composer.Empty() && !m.rewind.Active() {
+	if m.composer.Empty() {
 		if intent, handled := m.transcript.Key(k, m.keys, m.canvas()); handled {
 			return m.do(intent)
 		}
@@ -86,10 +87,6 @@ func enterKey(m *app, k tea.Key) tea.Cmd {
 // what waits, or recalls a message.
 func (m *app) edge(e composer.Edge) {
 	switch {
-	case m.rewind.Active(): // at either end the history must not come up
-		if said, ok := m.rewind.Step(e.By, m.composer.Message()); ok {
-			editEarlier(m, said)
-		}
 	case e.By < 0 && !e.Own && takeBackWaiting(m):
 	default:
 		m.composer.History(e.By)
@@ -174,15 +171,15 @@ func (m *app) back() tea.Cmd {
 	case m.panel == nil && m.composer.Escape():
 	case m.clipboard.Reading():
 		m.clipboard.Leave()
-	case m.rewind.Active():
-		cancelRewind(m)
 	case m.transcript.Chosen():
 		m.transcript.Unchoose()
 	case m.work.running:
 		m.interrupt()
 	case q != nil || !m.composer.Empty() || m.offers.Rewind == nil:
+	case m.rewind.Back(m.now()):
+		return m.do(rewind.Show(m.rewinds(), m.offers.Rewind))
 	default:
-		return m.do(m.rewind.Back(m.now(), m.offers.Rewind))
+		return m.say("Esc again goes back to an earlier message")
 	}
 	return nil
 }
@@ -193,8 +190,7 @@ func (m *app) ctrlC() tea.Cmd {
 		return tea.Quit
 	}
 	m.clipboard.Leave()
-	if m.panel == nil && (m.rewind.Active() || !m.composer.Empty()) {
-		cancelRewind(m)
+	if m.panel == nil && !m.composer.Empty() {
 		m.composer.Clear()
 		return nil
 	}
@@ -247,9 +243,6 @@ func (m *app) send() tea.Cmd {
 	}
 	if tooLong(m) {
 		return nil
-	}
-	if m.rewind.Active() {
-		return resend(m)
 	}
 	said := m.composer.Message()
 	run, stays := deedOf(m, said)

@@ -63,43 +63,109 @@ func (s *History) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 	if err != nil {
 		return Report{}, fmt.Errorf("undo: %w", err)
 	}
-	if k, err := s.load(p.number); err != nil || k.undone {
-		return Report{}, errors.Join(ErrNothing, err)
+	for _, k := range p.turns { // what is done must be recorded
+		now, err := s.load(k.number)
+		if err != nil || now.undone {
+			return Report{}, errors.Join(ErrNothing, err)
+		}
+		log, err := openLog(k.dir)
+		if err != nil {
+			return Report{}, fmt.Errorf("undo: %w", err)
+		}
+		log.Close()
 	}
-	log, err := hostfile.OpenFile(filepath.Join(p.kept.dir, logName), os.O_RDWR|os.O_APPEND, 0)
-	if err == nil {
-		defer log.Close()
-		err = endLine(log)
-	}
-	if err != nil {
-		return Report{}, fmt.Errorf("undo: %w", err) // what is done must be recorded
+	var replaced *turn
+	if !p.redo && len(p.Steps) > 0 {
+		replaced = s.replaced(p)
 	}
 	a := &restoration{ctx: ctx, files: files, plan: p, failed: map[string]error{}, done: map[string]bool{}, opened: map[string]uint32{}}
 	defer a.look.close()
 	a.all()
+	replaced.leaves(p.Steps)
 	report := a.report()
 	if err := context.Cause(ctx); err != nil {
 		return report, fmt.Errorf("undo: %w", err)
 	}
-	if len(report.Done) == 0 {
+	if len(report.Done) == 0 && (!p.redo || p.left(report)) {
 		return report, nil // a later try may succeed
 	}
-	if err := s.mark(p, report, log); err != nil {
+	if err := s.mark(p, report); err != nil {
 		return report, fmt.Errorf("undo: restored, but recording it failed: %w", err)
 	}
 	return report, nil
 }
 
-// mark records what was undone, the turn or a part of it, after everything restored was
-// synced to disk.
-func (s *History) mark(p *Plan, r Report, log *os.File) error {
+// left reports whether something was not restored that may be later.
+func (p *Plan) left(r Report) bool { return len(p.Conflicts)+len(p.Closed)+len(r.Failed) > 0 }
+
+// openLog opens the log of the turn in dir to append to it.
+func openLog(dir string) (*os.File, error) {
+	log, err := hostfile.OpenFile(filepath.Join(dir, logName), os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := endLine(log); err != nil {
+		log.Close()
+		return nil, err
+	}
+	return log, nil
+}
+
+// mark records what was undone, turns or a part of them, after everything restored was synced to disk.
+// Undone says in the log of a turn when that was last written before: what a turn that was cut off may
+// have changed is judged by that time.
+func (s *History) mark(p *Plan, r Report) error {
 	if err := flushed(r.Done); err != nil {
 		return err
 	}
-	records := []record{{Kind: kindUndone, At: s.store.now()}}
-	if len(p.Conflicts)+len(p.Closed)+len(r.Failed) > 0 {
-		records = p.back(r)
+	for _, k := range p.turns {
+		records := []record{{Kind: kindUndone, At: k.last}}
+		if p.left(r) {
+			records = p.back(k, r)
+		}
+		if err := appendTo(k.dir, records); err != nil {
+			return err
+		}
 	}
+	if !p.redo {
+		return s.flip(p.turns, p.from, kindRedone)
+	}
+	var again []*kept
+	for _, n := range p.kept.of {
+		if k, err := s.load(n); err == nil { // else it was removed to free space
+			again = append(again, k)
+			if err := appendTo(k.dir, []record{{Kind: kindRedone, At: k.last}}); err != nil {
+				return err
+			}
+		}
+	}
+	return s.flip(again, p.kept.from, kindUndone)
+}
+
+// flip records about the turns below number from that undos had undone: with those undos undone, they
+// are in effect again.
+func (s *History) flip(undos []*kept, from int, kind string) error {
+	for _, undo := range undos {
+		for _, n := range undo.of {
+			k, err := s.load(n)
+			if n >= from || err != nil {
+				continue
+			}
+			if err := appendTo(k.dir, []record{{Kind: kind, At: k.last}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// appendTo appends records to the log of the turn in dir.
+func appendTo(dir string, records []record) error {
+	log, err := openLog(dir)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
 	for part := range slices.Chunk(records, 1000) { // all at once could take much memory
 		if err := appendRecords(log, part...); err != nil {
 			return err
@@ -108,18 +174,17 @@ func (s *History) mark(p *Plan, r Report, log *os.File) error {
 	return log.Sync()
 }
 
-// back returns the records of a turn that was restored in part. They contain when the log was
-// last written before: what a turn that was cut off may have changed is judged by that time.
-func (p *Plan) back(r Report) []record {
+// back returns the records of the turn k, which was restored in part.
+func (p *Plan) back(k *kept, r Report) []record {
 	left := map[string]bool{}
 	for _, l := range slices.Concat(p.Conflicts, p.NotKept, r.Failed) {
 		left[l.Path] = true // of one path, the permissions may be restored and the content not
 	}
 	var out []record
 	for _, step := range r.Done {
-		if !left[step.Path] {
+		if !left[step.Path] && k.paths[step.Path] != nil {
 			b := about(kindBack, step.Path, nil)
-			b.At = p.kept.last
+			b.At = k.last
 			out = append(out, b)
 		}
 	}

@@ -20,6 +20,8 @@ import (
 type turn struct {
 	history *History
 	title   string
+	of      []int // see record.Of
+	from    int
 	began   time.Time
 	since   int64 // fileClock then
 
@@ -97,7 +99,7 @@ func (t *turn) makeLog() error {
 	if err := s.claim(); err != nil {
 		return err
 	}
-	s.makeRoom()
+	s.makeRoom(t.of != nil)
 	dir := s.folder(t.number)
 	if err := hostfile.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -106,7 +108,7 @@ func (t *turn) makeLog() error {
 	if err != nil {
 		return err
 	}
-	if err := appendRecords(f, record{Kind: kindTurn, Version: version, At: t.began, Title: short.Cut(t.title, 200)}); err != nil {
+	if err := appendRecords(f, record{Kind: kindTurn, Version: version, At: t.began, Title: short.Cut(t.title, 200), Of: t.of, From: t.from}); err != nil {
 		f.Close()
 		return err
 	}

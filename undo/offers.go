@@ -154,7 +154,11 @@ func (p *Plan) Note(r Report) string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "[The user undid what was changed after the message %q. These are as they were before:", p.Title)
+	words := "[The user undid what was changed after the message %q. These are as they were before:"
+	if p.redo {
+		words = "[The user took back the undoing of what was changed after the message %q. These are as they were before that:"
+	}
+	fmt.Fprintf(&b, words, p.Title)
 	for _, s := range r.Done[:min(notedMost, len(r.Done))] {
 		fmt.Fprintf(&b, "\n%s (%s)", strings.ToValidUTF8(s.Path, "\uFFFD"), s.Do)
 	}

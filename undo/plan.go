@@ -3,7 +3,6 @@ package undo
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -85,6 +84,11 @@ type Plan struct {
 
 	number int
 	kept   *kept
+	// turns are those that it undoes, the oldest first. redo: it takes an undo back.
+	turns []*kept
+	redo  bool
+	// from is the number of the first turn of PlanSince; 0: it is another plan.
+	from int
 	// later are the paths of later turns that were skipped.
 	later map[string]bool
 	// last is the highest number of a turn.
@@ -129,14 +133,10 @@ func (s *History) PlanOf(number int, may func(Step) string) (*Plan, error) {
 
 // planBelow is Plan for the turns with a number below top.
 func (s *History) planBelow(top int, later map[string]bool, may func(Step) string) (*Plan, error) {
-	if err := s.settle(); err != nil {
+	numbers, err := s.settled()
+	if err != nil {
 		return nil, err
 	}
-	numbers, err := s.turns()
-	if err != nil {
-		return nil, fmt.Errorf("undo: %w", err)
-	}
-	slices.Sort(numbers)
 	for _, n := range slices.Backward(numbers) {
 		if n >= top {
 			continue
@@ -159,8 +159,8 @@ func (s *History) planOf(n int, later map[string]bool, may func(Step) string) *P
 			return nil // it was removed meanwhile to free space
 		}
 		k = &kept{number: n, dir: s.folder(n), began: info.ModTime(), more: s.whyUnrecorded(n, err)}
-		return &Plan{Began: k.began, Cut: true, More: k.more, Unrecorded: true, number: n, kept: k, later: later}
-	case k.undone:
+		return &Plan{Began: k.began, Cut: true, More: k.more, Unrecorded: true, number: n, kept: k, turns: []*kept{k}, later: later}
+	case k.undone, k.of != nil:
 		return nil
 	case !k.ended && k.more == "" && len(k.paths) == 0:
 		k.more = "codeagent ended before anything was recorded"
@@ -231,7 +231,7 @@ func (s *History) load(n int) (*kept, error) {
 }
 
 func (s *History) plan(k *kept, later map[string]bool, may func(Step) string) *Plan {
-	p := &Plan{Title: k.title, Began: k.began, Cut: !k.ended, More: k.more, number: k.number, kept: k, later: later}
+	p := &Plan{Title: k.title, Began: k.began, Cut: !k.ended, More: k.more, number: k.number, kept: k, turns: []*kept{k}, later: later}
 	incomplete := k.more != ""
 	var w walker
 	defer w.close()

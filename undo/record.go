@@ -34,7 +34,9 @@ const (
 	kindMore   = "more"   // nothing is recorded from here on; Why
 	kindEnd    = "end"    // the turn is over
 	kindBack   = "back"   // Path: it was restored; At: when the log was last written before that
-	kindUndone = "undone" // the turn was undone
+	kindUndone = "undone" // the turn was undone; At: when the log was last written before that
+	kindRedone = "redone" // that was taken back; At: the same
+	kindSent   = "sent"   // the undo that this turn is cannot be taken back: another turn began; At: the same
 )
 
 // version is the version of the log's format.
@@ -46,7 +48,11 @@ type record struct {
 	Version int       `json:"version,omitempty"`
 	At      time.Time `json:"at,omitzero"`
 	Title   string    `json:"title,omitempty"`
-	Path    string    `json:"path,omitempty"`
+	// Of are the turns that this one undid: it holds what undoing replaced. From is the number of the first
+	// one, where it undid all from there on.
+	Of   []int  `json:"of,omitempty"`
+	From int    `json:"from,omitempty"`
+	Path string `json:"path,omitempty"`
 	// Bytes is a path that is not UTF-8, which JSON text cannot hold.
 	Bytes []byte `json:"bytes,omitempty"`
 	State *state `json:"state,omitempty"`
@@ -126,6 +132,11 @@ type kept struct {
 	title  string
 	ended  bool
 	undone bool
+	// of and from are those of its first record.
+	of   []int
+	from int
+	// sent: another turn began since.
+	sent bool
 	// more says why nothing was recorded from some moment on; empty: all was.
 	more  string
 	paths map[string]*history
@@ -190,11 +201,22 @@ func readLog(r io.Reader, most int64) (*kept, error) {
 func (k *kept) take(r record) {
 	switch r.Kind {
 	case kindTurn:
-		k.began, k.title = r.At, r.Title
+		k.began, k.title, k.of, k.from = r.At, r.Title, r.Of, r.From
 	case kindEnd:
 		k.ended = true
-	case kindUndone:
-		k.undone = true
+	case kindUndone, kindRedone, kindSent:
+		if k.last.IsZero() { // undo has written to the log since
+			k.last = r.At
+		}
+		if r.Kind == kindSent {
+			k.sent = true
+			return
+		}
+		if k.undone = r.Kind == kindUndone; !k.undone {
+			for _, h := range k.paths {
+				h.back = false
+			}
+		}
 	case kindMore:
 		k.more = r.Why
 	default:

@@ -96,8 +96,8 @@ func measure(dir string) (used time.Time, bytes int64) {
 	return used, bytes
 }
 
-// makeRoom removes the oldest turns until another one fits. mu is held.
-func (s *History) makeRoom() {
+// makeRoom removes the oldest turns until another one fits, unless they are being restored. mu is held.
+func (s *History) makeRoom(restoring bool) {
 	if s.sizes == nil {
 		s.sizes = map[int]int64{}
 		numbers, _ := s.turns() // unlisted turns are not removed
@@ -114,7 +114,7 @@ func (s *History) makeRoom() {
 	slices.Sort(numbers)
 	b := s.store.bounds
 	for _, n := range numbers {
-		if total+b.turn+b.longest() <= b.session {
+		if restoring || total+b.turn+b.longest() <= b.session {
 			return
 		}
 		if hostfile.RemoveAll(s.folder(n)) == nil {

@@ -112,6 +112,8 @@ type History struct {
 	Careless bool
 	// sizes is the size of each turn in bytes; nil: not known yet.
 	sizes map[int]int64
+	// asked: that no undo can be taken back any more is recorded; see sent.
+	asked bool
 }
 
 // Open continues the history of the session id, or begins it. It fails with ErrInUse if
@@ -218,6 +220,7 @@ func (s *History) Begin(title string) {
 	s.lossy.Store(false)
 	s.mu.Unlock()
 	was.close()
+	s.sent()
 }
 
 // End ends the turn. It records what running calls have left so far.

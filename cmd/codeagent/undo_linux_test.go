@@ -328,7 +328,7 @@ func TestUndoOnTheScreen(t *testing.T) {
 		}
 		term.Write("/undo\r")
 		term.WaitFor("Will be undone")
-		term.WaitFor("Changed since the turn, left as they are: 1")
+		term.WaitFor("Changed by somebody else, left as they are: 1")
 		term.WaitFor("it was changed after the turn")
 		term.Write("\r")
 		term.WaitFor("↶ undone: ")

@@ -28,8 +28,8 @@ type Picker struct {
 	Deeds []Action
 	// List returns the rows, beside the screen. With an error too: not all are known.
 	List func(ctx context.Context) ([]Row, error)
-	// Changing: the rows change by themselves.
-	Changing bool
+	// Changing: the rows change by themselves. Last: the last row is selected first.
+	Changing, Last bool
 	// Under is the overlay that is shown again afterwards; nil: none.
 	Under part.Overlay
 
@@ -144,6 +144,9 @@ func (p *Picker) Fill(rows []Row) {
 	p.match()
 	if !had {
 		p.At = 0
+		if p.Last {
+			p.At = max(len(p.shown)-1, 0)
+		}
 	}
 	for i, n := range p.shown {
 		if had && p.rows[n].Id == was.Id || !had && p.rows[n].Mark {

@@ -1,122 +1,168 @@
-// Package rewind is the choice of an earlier message to edit and send again: which
-// one, and what was edited. It removes nothing and performs no IO. Start with Rewind.
+// Package rewind is going back to an earlier message of the person's: the list of all of them, what
+// going back to one would do, and the choice of the conversation, the files or both. It performs no
+// IO: Past does. Start with Show.
 package rewind
 
 import (
 	"context"
 	"fmt"
-	"slices"
+	"strconv"
+	"strings"
 	"time"
 
-	"codeagent/event/word"
+	"codeagent/internal/short"
+	"codeagent/tui/lists"
 	"codeagent/tui/message"
+	"codeagent/tui/page"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
+	"codeagent/tui/picker"
+	"codeagent/tui/undoing"
 )
 
-// Window is how soon the second press must follow that begins a choice.
+// Window is how soon the second press of Esc must follow that shows the list.
 const Window = 500 * time.Millisecond
 
-// Past goes back to an earlier message of the person's.
+// Past goes back to an earlier message, and takes that back. Back and Redo are called while no turn runs.
 type Past interface {
-	// Messages returns the last messages, oldest first, and the number of the first one,
-	// counted from 1. It changes nothing.
-	Messages(ctx context.Context) (said []message.Message, first int, err error)
-	// Back removes message n and all that followed. It is called while no turn runs.
-	Back(ctx context.Context, n int) error
+	// Messages returns all messages of the person's, oldest first.
+	Messages(ctx context.Context) ([]Said, error)
+	// Look reports what restoring the files from before message n would do, and changes nothing. The
+	// error says why they cannot be restored.
+	Look(ctx context.Context, n int) (undoing.Preview, error)
+	// Back goes back to before message n: the conversation, the files as Look showed them, or both.
+	Back(ctx context.Context, n int, talk, files bool) (Result, error)
+	// Redo takes the last step back, of Back or of /undo. Gone is empty then.
+	Redo(ctx context.Context) (Result, error)
 }
 
-// Found are the messages that can be edited, for Begin; the person may do something else by now.
-type Found struct {
-	Said  []message.Message
-	First int // the number of Said[0]
+// Said is a message: its number, counted from 1, its beginning, and when it was sent (zero: not known).
+type Said struct {
+	N    int
+	Text string
+	At   time.Time
 }
 
-// Rewind is empty while nothing is chosen.
-type Rewind struct {
-	said  []message.Message // with what was edited
-	sent  []string          // as they were sent
-	first int               // the number of said[0]
-	at    int
-	since time.Time // of the first press
+// Result is what was done.
+type Result struct {
+	// Gone are the messages that were removed, as they were sent.
+	Gone []message.Message
+	undoing.Report
 }
 
-// Back takes a press of Esc. The second one in a row reads the messages, beside what the person does
-// meanwhile.
-func (r *Rewind) Back(now time.Time, past Past) part.Intent {
-	if now.Sub(r.since) > Window {
-		r.since = now
-		return part.Say("Esc again edits an earlier message")
+// Screen is what the list gets of the screen.
+type Screen struct {
+	part.Setting
+	// Folder is the session's, and Jobs returns how many jobs run.
+	Folder string
+	Jobs   func() int
+	// Shown is how much of the transcript is shown now, for Done.
+	Shown func() int
+}
+
+// Done is what going back did. Shown is how much of the transcript was shown before.
+type Done struct {
+	Result
+	Shown int
+	Told  *undoing.Undone // nil: no file
+}
+
+// Rewind is the first press of Esc.
+type Rewind struct{ since time.Time }
+
+// Back takes a press of Esc, and reports whether it is the second one in a row.
+func (r *Rewind) Back(now time.Time) bool {
+	again := now.Sub(r.since) <= Window
+	if r.since = now; again {
+		r.since = time.Time{}
 	}
-	r.since = time.Time{}
-	return part.Beside(func(ctx context.Context) func() part.Intent {
-		said, first, err := past.Messages(ctx)
-		return func() part.Intent {
-			switch {
-			case err != nil:
-				return part.Line{Level: word.LevelError, Text: err.Error()}
-			case len(said) == 0:
-				return part.Say("there is no message to go back to")
-			}
-			return Found{said, first}
-		}
-	})
+	return again
 }
 
 // Moved forgets a first press.
 func (r *Rewind) Moved() { r.since = time.Time{} }
 
-// Begin chooses the last of the messages.
-func (r *Rewind) Begin(f Found) message.Message {
-	*r = Rewind{said: slices.Clone(f.Said), first: f.First, at: len(f.Said) - 1}
-	for _, s := range f.Said {
-		r.sent = append(r.sent, s.Text)
-	}
-	return r.said[r.at]
-}
-
-// Active reports whether a message is chosen; End chooses none.
-func (r *Rewind) Active() bool { return len(r.said) > 0 }
-func (r *Rewind) End()         { *r = Rewind{} }
-
-// Number is the chosen message's, and Sent are the texts of it and those after it, as
-// they were sent.
-func (r *Rewind) Number() int    { return r.first + r.at }
-func (r *Rewind) Sent() []string { return r.sent[r.at:] }
-
-// Step chooses an older message with -1, a newer one with +1. now is what the editor
-// holds, which is kept. ok is false at either end.
-func (r *Rewind) Step(by int, now message.Message) (next message.Message, ok bool) {
-	to := r.at + by
-	if to < 0 || to >= len(r.said) {
-		return message.Message{}, false
-	}
-	r.said[r.at] = now
-	r.at = to
-	return r.said[to], true
-}
-
-// Hint says what is edited, and which keys do what: the longest form that fits.
-func (r *Rewind) Hint(w int) []paint.Span {
-	head := func(words string) []paint.Span {
-		return []paint.Span{paint.Accent.Span("✎ "), paint.Text.Span(fmt.Sprintf(words, r.Number()))}
-	}
-	what := head("editing message %d")
-	hint := func(key, does string) []paint.Span {
-		return []paint.Span{paint.Accent.Span(key), paint.Dim.Span(" " + does)}
-	}
-	keys := [][]paint.Span{hint("Enter", "resends"), hint("Esc", "cancels")}
-	if len(r.said) > 1 {
-		keys = append(keys, hint("↑↓", "another"))
-	}
-	files := []paint.Span{paint.Dim.Span("files stay as they are")}
-	for _, form := range [][][]paint.Span{
-		slices.Concat([][]paint.Span{what}, keys, [][]paint.Span{files}), slices.Concat([][]paint.Span{what}, keys),
-		{what, keys[0], keys[1]}, {head("editing %d"), hint("Enter", "sends"), keys[1]}, {head("%d"), keys[0], keys[1]}, {what, keys[0]},
-	} {
-		if out := paint.Joined(form...); paint.WidthOf(out) < w {
-			return out
+// Show lists the messages, the last one chosen.
+func Show(s Screen, past Past) part.Intent {
+	p := picker.New(s.Keys, "Go back to before a message")
+	p.None, p.Enter, p.Last = "there is no message to go back to", "shows what would change", true
+	count := 0
+	p.List = func(ctx context.Context) (rows []picker.Row, err error) {
+		said, err := past.Messages(ctx)
+		for _, one := range said {
+			r := picker.Row{Id: strconv.Itoa(one.N), Text: fmt.Sprintf("%d  %s", one.N, one.Text)}
+			if !one.At.IsZero() {
+				r.About = lists.Ago(s.Now().Sub(one.At))
+			}
+			rows = append(rows, r)
 		}
+		count = len(said)
+		return rows, err
 	}
-	return head("%d")
+	p.Choose = func(r picker.Row) part.Intent {
+		n, err := strconv.Atoi(r.Id)
+		if err != nil {
+			return nil
+		}
+		_, text, _ := strings.Cut(r.Text, "  ")
+		return s.idle(part.Beside(func(ctx context.Context) func() part.Intent {
+			look, err := past.Look(ctx, n)
+			return func() part.Intent { return part.Show{Overlay: s.what(past, n, count, text, look, err)} }
+		}))
+	}
+	return s.idle(part.Show{Overlay: p})
+}
+
+func (s Screen) idle(then part.Intent) part.Intent { return part.Idle{Name: "/rewind", Then: then} }
+
+// what chooses between the conversation, the files and both. why says why the files cannot go back.
+func (s Screen) what(past Past, n, count int, text string, look undoing.Preview, why error) *picker.Picker {
+	p := picker.New(s.Keys, "Before “"+paint.Cut(text, 40)+"”")
+	p.Enter = "goes back; /redo takes it back"
+	talk := "Conversation: " + short.Count(count-n+1, "message") + " and what followed"
+	rows := []picker.Row{{Id: "conversation", Text: talk, More: "Files stay. The message returns to the editor."}}
+	does := look.Words()
+	switch {
+	case why != nil:
+		p.Problem = "files: " + why.Error()
+	case does == "":
+		rows[0].More = "No file was changed since. The message returns to the editor."
+	default:
+		rows = append(rows,
+			picker.Row{Id: "files", Text: "Files: " + does, More: "Shows the files first. The conversation stays."},
+			picker.Row{Id: "both", Text: "Both", More: "Shows the files first. The message returns to the editor."})
+	}
+	p.Fill(rows)
+	p.Choose = func(r picker.Row) part.Intent {
+		if r.Id == "conversation" {
+			return s.back(past, n, true, false)
+		}
+		page := &page.Page{Title: "Go back: " + r.Id, Keys: s.Keys, Under: p, Draw: look.Draw(s.Setting, s.Folder, s.Jobs)}
+		if len(look.Files) > 0 || r.Id == "both" {
+			page.Enter, page.Accept = "goes back", func() part.Intent { return s.back(past, n, r.Id == "both", len(look.Files) > 0) }
+		}
+		return part.Show{Overlay: page}
+	}
+	return p
+}
+
+func (s Screen) back(past Past, n int, talk, files bool) part.Intent {
+	shown := s.Shown()
+	return part.Turn{Name: "/rewind", Doing: "Going back", Work: func(ctx context.Context) (func() part.Intent, error) {
+		r, err := past.Back(ctx, n, talk, files)
+		return s.done(r, "restored", shown), err
+	}}
+}
+
+// Redo takes the last step back.
+func Redo(s Screen, past Past) part.Intent {
+	return part.Turn{Name: "/redo", Doing: "Redoing", Work: func(ctx context.Context) (func() part.Intent, error) {
+		r, err := past.Redo(ctx)
+		return s.done(r, "redone", 0), err
+	}}
+}
+
+// done is what a result is on the screen.
+func (s Screen) done(r Result, verb string, shown int) func() part.Intent {
+	return func() part.Intent { return Done{r, shown, undoing.Told(r.Report, verb, s.Folder, s.Home)} }
 }

@@ -122,15 +122,6 @@ func (t *list) choose(c Canvas, by int) {
 	}
 }
 
-// ChooseSaid chooses the first of these messages, which are the last ones of the person.
-func (t *list) ChooseSaid(c Canvas, sent []string) {
-	t.chosen = nil
-	if at := t.said(len(t.entries), sent); at >= 0 && len(t.rows) > 0 {
-		t.chosen = t.entries[at]
-		t.show(c, at)
-	}
-}
-
 // show scrolls only where entry at is not in view: upwards to its beginning, downwards
 // to its end.
 func (t *list) show(c Canvas, at int) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"codeagent/internal/short"
 	"codeagent/tui/lists"
@@ -34,6 +35,8 @@ type Preview struct {
 	// Message is the beginning of the message whose turn it is, At when it was sent.
 	Message string
 	At      time.Time
+	// Turns is how many turns it would undo, if more than one.
+	Turns int
 	// Files would get their old state back.
 	Files []File
 	// Conflicts were changed by somebody else after the turn; they would stay as they are.
@@ -56,6 +59,8 @@ type File struct {
 	// Does is one verb: "restore", "remove", "create" or "mode". Why gives the reason
 	// of a conflict or a failure in a few words.
 	Does, Why string
+	// Of is how many entries go with a folder, with it itself; 0: it stands for one.
+	Of int
 }
 
 // screen is what the page gets of the screen: a setting, the session's folder, and how many jobs run.
@@ -83,11 +88,44 @@ func (s screen) look(at func(context.Context) (Preview, error), none string) par
 }
 
 func (s screen) page(u Preview) *page.Page {
-	named := within(s.folder, s.Home)
-	p := &page.Page{Title: "Undo", Keys: s.Keys, Draw: func(t *paint.Theme, w int) []string {
-		var out []string
+	p := &page.Page{Title: "Undo", Keys: s.Keys, Draw: u.Draw(s.Setting, s.folder, s.jobs)}
+	p.Enter, p.Accept = "undoes these changes", s.undo
+	if len(u.Files) == 0 {
+		p.Enter, p.Accept = "shows the previous turn", func() part.Intent { return s.look(s.turns.Earlier, "no earlier turn has changes to undo") }
+	}
+	return p
+}
+
+// Words counts what would be done: "restores 40 files, deletes 2 files"; "" if nothing would.
+func (u Preview) Words() string {
+	does := map[string]int{}
+	for _, f := range u.Files {
+		does[f.Does] += max(f.Of, 1)
+	}
+	var out []string
+	for _, one := range []struct{ does, words string }{{"restore", "restores"}, {"create", "creates"}, {"remove", "deletes"}, {"mode", "changes the mode of"}} {
+		if n := does[one.does]; n > 0 {
+			out = append(out, one.words+" "+short.Count(n, "file"))
+		}
+	}
+	if n := len(u.Conflicts) + len(u.NotKept) + len(u.Closed); n > 0 {
+		out = append(out, "leaves "+paint.Count(n))
+	}
+	return strings.Join(out, ", ")
+}
+
+// Draw draws the preview: the counts first, then each file.
+func (u Preview) Draw(s part.Setting, folder string, jobs func() int) func(t *paint.Theme, w int) []string {
+	named := within(folder, s.Home)
+	return func(t *paint.Theme, w int) []string {
+		words := []rune(u.Words())
+		if len(words) == 0 {
+			return nil
+		}
+		words[0] = unicode.ToUpper(words[0])
+		out := t.Wrap(w, paint.Strong.Span(string(words)))
 		if u.Message != "" {
-			out = t.Wrap(w, paint.Dim.Span("Changes of the turn "), paint.Text.Span("“"+u.Message+"”"), paint.Dim.Span(", "+lists.Ago(s.Now().Sub(u.At))))
+			out = append(out, t.Wrap(w, paint.Dim.Span("Changes "+u.of()+" "), paint.Text.Span("“"+u.Message+"”"), paint.Dim.Span(", "+lists.Ago(s.Now().Sub(u.At))))...)
 		}
 		part := func(head string, style paint.Style, files []File) {
 			if len(files) > 0 {
@@ -98,8 +136,8 @@ func (s screen) page(u Preview) *page.Page {
 			}
 		}
 		part("Will be undone", paint.Good, u.Files)
-		part("Changed since the turn, left as they are", paint.Warn, u.Conflicts)
-		if n := s.jobs(); n > 0 && len(u.Conflicts) > 0 {
+		part("Changed by somebody else, left as they are", paint.Warn, u.Conflicts)
+		if n := jobs(); n > 0 && len(u.Conflicts) > 0 {
 			out = append(out, t.Wrap(w, paint.Dim.Span(short.Count(n, "job")+" may still write, and may have written these; /ps ends jobs"))...)
 		}
 		part("Not saved, cannot be undone", paint.Warn, u.NotKept)
@@ -108,12 +146,15 @@ func (s screen) page(u Preview) *page.Page {
 			out = append(out, t.Wrap(w, paint.Dim.Span(u.Opens))...)
 		}
 		return out
-	}}
-	p.Enter, p.Accept = "undoes these changes", s.undo
-	if len(u.Files) == 0 {
-		p.Enter, p.Accept = "shows the previous turn", func() part.Intent { return s.look(s.turns.Earlier, "no earlier turn has changes to undo") }
 	}
-	return p
+}
+
+// of says which turns changed the files.
+func (u Preview) of() string {
+	if u.Turns > 1 {
+		return "of " + short.Count(u.Turns, "turn") + ", since"
+	}
+	return "of the turn"
 }
 
 func (s screen) undo() part.Intent {
@@ -122,7 +163,7 @@ func (s screen) undo() part.Intent {
 		if len(report.Done)+len(report.Conflicts)+len(report.Failed) == 0 {
 			return nil, err
 		}
-		return func() part.Intent { return &Undone{report, within(s.folder, s.Home)} }, err
+		return func() part.Intent { return Told(report, "undone", s.folder, s.Home) }, err
 	}}
 }
 
@@ -151,19 +192,29 @@ func undoLine(t *paint.Theme, w int, named func(string) string, f File) []string
 // Undone is the report in the transcript.
 type Undone struct {
 	Report
+	verb  string
 	named func(path string) string
+}
+
+// Told is the report in the transcript; nil if there is nothing to report. verb says what became of the
+// files: "undone".
+func Told(r Report, verb, folder, home string) *Undone {
+	if len(r.Done)+len(r.Conflicts)+len(r.Failed) == 0 {
+		return nil
+	}
+	return &Undone{r, verb, within(folder, home)}
 }
 
 func (u *Undone) Foldable() bool { return true }
 
 func (u *Undone) Draw(c transcript.Canvas) []string {
-	head := []paint.Span{paint.Text.Span("undone: " + short.Count(len(u.Done), "file"))}
+	head := []paint.Span{paint.Text.Span(u.verb + ": " + short.Count(len(u.Done), "file"))}
 	if len(u.Done) == 0 {
-		head = []paint.Span{paint.Text.Span("nothing was undone")}
+		head = []paint.Span{paint.Text.Span("nothing was " + u.verb)}
 	}
 	mark := paint.Accent.Span("↶")
 	if n := len(u.Conflicts); n > 0 {
-		head = append(head, paint.Warn.Span(fmt.Sprintf(" · %d changed since the turn, left as they are", n)))
+		head = append(head, paint.Warn.Span(fmt.Sprintf(" · %d changed by somebody else, left as they are", n)))
 	}
 	if n := len(u.Failed); n > 0 {
 		head = append(head, paint.Bad.Span(fmt.Sprintf(" · %d failed", n)))

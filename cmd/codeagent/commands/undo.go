@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"codeagent/cmd/codeagent/conversation"
@@ -65,7 +66,45 @@ func (u *UndoStack) Apply(ctx context.Context) (*undo.Plan, undo.Report, error) 
 	}
 	r, err := undocmd.Apply(ctx, u.ses.Workspace, u.ses.Undo, p, u.ses.Gate.Own())
 	if note := p.Note(r); note != "" {
-		u.ses.Agent.Note(note)
+		u.ses.Note(note)
+		u.ses.Undid()
+	}
+	return p, r, err
+}
+
+// Since returns what restoring the state of files from before a message would do, all turns since as one,
+// and the command that restores what cannot be restored now. turn is the first turn that the message can
+// have changed something in, 0 if that is not known. Without a change since, the error is undo.ErrNothing.
+func (u *UndoStack) Since(turn int) (p *undo.Plan, opens string, err error) {
+	if turn == 0 {
+		return nil, "", errors.New("it is not recorded which changes came after this message")
+	}
+	return u.judged(u.ses.Undo.PlanSince(turn, undo.MayChange(u.ses.Gate.Own())))
+}
+
+// Redo takes the last undo or rewind back, files first. u may be nil. The error is conversation.ErrNothing where there is none, or something was sent or changed since.
+func Redo(ctx context.Context, ses *conversation.Session, u *UndoStack, face conversation.Face) (p *undo.Plan, r undo.Report, err error) {
+	files, talk := ses.Undone()
+	if files && u != nil {
+		p, err = ses.Undo.PlanRedo(undo.MayChange(ses.Gate.Own()))
+		if errors.Is(err, undo.ErrNothing) && talk {
+			p, err = nil, nil // something was changed since; the conversation comes back all the same
+		}
+		if p != nil {
+			p.LeaveProtected()
+			r, err = undocmd.Apply(ctx, ses.Workspace, ses.Undo, p, ses.Gate.Own())
+		}
+	}
+	switch {
+	case errors.Is(err, undo.ErrNothing), err == nil && p == nil && !talk:
+		return nil, r, conversation.ErrNothing
+	case err == nil:
+		err = ses.Return(face)
+	}
+	if p != nil {
+		if note := p.Note(r); note != "" {
+			ses.Note(note)
+		}
 	}
 	return p, r, err
 }

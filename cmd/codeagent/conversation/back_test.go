@@ -75,11 +75,11 @@ func TestBackAcrossASummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := 4; n >= 0; n-- {
-		said, first, err := ses.Messages()
-		if err != nil || first != 1 || len(said) != n+1 || said[n].Text != fmt.Sprint("wish ", n) {
-			t.Fatalf("the messages are %v from %d on, %v", said, first, err)
+		said, err := ses.Messages()
+		if err != nil || len(said) != n+1 || said[n].Text != fmt.Sprint("wish ", n) || said[n].N != n+1 {
+			t.Fatalf("the messages are %v, %v", said, err)
 		}
-		if err := ses.Back(screen, n+1); err != nil {
+		if gone, err := ses.Back(screen, n+1, false); err != nil || len(gone) != 1 {
 			t.Fatal(err)
 		}
 		items := ses.Agent.History()
@@ -91,7 +91,7 @@ func TestBackAcrossASummary(t *testing.T) {
 			t.Errorf("before message %d: %d items, compacted: %t", n, len(items), ses.Agent.Compacted())
 		}
 	}
-	if err := ses.Back(screen, 1); err == nil || len(screen.notices) != 1 || !strings.Contains(screen.notices[0], "before the summary") {
+	if _, err := ses.Back(screen, 1, false); err == nil || len(screen.notices) != 1 || !strings.Contains(screen.notices[0], "before the summary") {
 		t.Errorf("there was still something: %v, %q", err, screen.notices)
 	}
 }
@@ -102,17 +102,17 @@ func TestBackAcrossASummaryWithoutARecord(t *testing.T) {
 	if err := ses.Agent.Turn(t.Context(), agent.Input{Text: "wish 4"}); err != nil {
 		t.Fatal(err)
 	}
-	said, first, err := ses.Messages()
+	said, err := ses.Messages()
 	if err != nil || len(said) == 0 || len(said) == 5 {
 		t.Fatalf("the messages are %v, %v", said, err)
 	}
-	if err := ses.Back(screen, first+len(said)); err == nil {
+	if _, err := ses.Back(screen, 1+len(said), false); err == nil {
 		t.Error("it went back to a message that is not there")
 	}
-	if err := ses.Back(screen, first); err != nil || !ses.Agent.Compacted() {
+	if _, err := ses.Back(screen, 1, false); err != nil || !ses.Agent.Compacted() {
 		t.Errorf("%v, compacted: %t", err, ses.Agent.Compacted())
 	}
-	if said, _, _ := ses.Messages(); len(said) != 0 {
+	if said, _ := ses.Messages(); len(said) != 0 {
 		t.Errorf("left: %v", said)
 	}
 }
@@ -123,7 +123,7 @@ func TestBackBySeveral(t *testing.T) {
 	ses := &Session{Base: &Base{Record: &record{Log: sessions.New(t.TempDir()).Create(sessions.Info{ID: sessions.NewID(), Folder: "/w"})}}}
 	t.Cleanup(func() { ses.Record.Log.Close() })
 	ses.Agent = agent.New(agent.Config{Model: says(2), Frontend: screen, Tools: tools.All(tools.Options{Workspace: t.TempDir()}), Log: ses.Record.Log})
-	if said, _, err := ses.Messages(); err != nil || len(said) != 0 {
+	if said, err := ses.Messages(); err != nil || len(said) != 0 {
 		t.Errorf("a new session has %v, %v", said, err)
 	}
 	for n := range 5 {
@@ -131,11 +131,40 @@ func TestBackBySeveral(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := ses.Back(screen, 3); err != nil {
-		t.Fatal(err)
+	if gone, err := ses.Back(screen, 3, false); err != nil || len(gone) != 3 || gone[0].Text != "wish 2" {
+		t.Fatal(gone, err)
 	}
 	h, err := ses.Record.Log.History(sessions.HistoryLimit)
 	if err != nil || len(h.Items) != 4 || len(ses.Agent.History()) != 4 {
 		t.Errorf("the record holds %d items, the conversation %d, %v", len(h.Items), len(ses.Agent.History()), err)
+	}
+	// It comes back step by step, with and without a record, until something is sent.
+	if _, err := ses.Back(screen, 1, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{4, 10} {
+		if _, talk := ses.Undone(); !talk {
+			t.Error("there is nothing to take back")
+		}
+		if err := ses.Return(screen); err != nil {
+			t.Fatal(err)
+		}
+		h, err := ses.Record.Log.History(sessions.HistoryLimit)
+		if err != nil || len(h.Items) != want || len(ses.Agent.History()) != want {
+			t.Errorf("back again: the record holds %d items, the conversation %d, want %d, %v", len(h.Items), len(ses.Agent.History()), want, err)
+		}
+	}
+	if _, err := ses.Back(screen, 5, false); err != nil {
+		t.Fatal(err)
+	}
+	ses.Note("a note") // it waits, so that the rewind can be taken back
+	if err := ses.Turn(t.Context(), agent.Input{Text: "another"}); err != nil {
+		t.Fatal(err)
+	}
+	if files, talk := ses.Undone(); files || talk {
+		t.Error("after a new message something can be taken back")
+	}
+	if items := ses.Agent.History(); len(items) != 11 || items[8].Text != "a note" {
+		t.Errorf("%d items", len(items))
 	}
 }

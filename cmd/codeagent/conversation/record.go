@@ -6,8 +6,6 @@ import (
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/sessionscmd"
-	"codeagent/event"
-	"codeagent/event/word"
 	"codeagent/model"
 	sessions "codeagent/session"
 )
@@ -72,59 +70,6 @@ func (ses *Session) OnBranch(name string) {
 	if ses.Record != nil {
 		ses.Record.Log.SetBranch(name)
 	}
-}
-
-// mostEarlier is how many messages a person can choose from to go back to.
-const mostEarlier = 200
-
-// Messages returns the person's last messages, oldest first, and the number of the first of
-// them, counted from 1. A run without a record has those that no summary has replaced.
-func (ses *Session) Messages() (said []agent.Input, first int, err error) {
-	items, first := ses.Agent.History(), 1
-	if ses.Record != nil {
-		if items, first, err = ses.Record.Log.Messages(mostEarlier); err != nil {
-			return nil, 0, fmt.Errorf("cannot read the session: %w", err)
-		}
-	}
-	for _, i := range items {
-		if i.Kind == model.User {
-			said = append(said, agent.Input{Text: i.Text, Images: i.Images})
-		}
-	}
-	return said, first, nil
-}
-
-// Back removes message n, counted as in Messages, and all that followed, from the
-// conversation and from its record. Files stay as they are. If a summary has replaced the
-// message, the summary is removed too, and the record gets the new state of the conversation.
-func (ses *Session) Back(screen Face, n int) error {
-	said, first, err := ses.Messages()
-	if err != nil {
-		return err
-	}
-	if n < first || n >= first+len(said) {
-		return fmt.Errorf("there is no message %d any more", n)
-	}
-	if ses.Record != nil && ses.Agent.Compacted() {
-		if err := ses.backInRecord(n); err != nil {
-			return fmt.Errorf("cannot save the rewind: %w", err)
-		}
-		if !ses.Agent.Compacted() {
-			screen.Emit(event.Notice{Level: word.LevelInfo, Text: "this was before the summary: the model gets the original messages again"})
-		}
-		return nil
-	}
-	for range first + len(said) - n {
-		if _, ok := ses.Agent.Back(); !ok {
-			return agent.ErrBusy
-		}
-	}
-	if ses.Record != nil {
-		if err := ses.Record.Log.Back(n); err != nil {
-			return fmt.Errorf("cannot save the rewind: %w", err)
-		}
-	}
-	return nil
 }
 
 // backInRecord removes message n in the record and makes the agent continue from there.

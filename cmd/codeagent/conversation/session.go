@@ -159,6 +159,7 @@ type Session struct {
 	start  event.SessionStarted // as last reported
 	calls  calls                // of Call
 	face   *front
+	steps  steps
 	during context.Context // of the turn that runs, whose goroutine alone uses it
 }
 
@@ -555,6 +556,9 @@ func (ses *Base) openUndo() {
 		ses.Undo = nil
 	} else {
 		ses.Undo.Careless = ses.Workspace.Config.Unkept == "allow"
+		if ses.Record != nil {
+			ses.Record.Log.Turn = ses.Undo.Next
+		}
 		ses.Workspace.AtClose(ses.closeUndo)
 	}
 	go store.Sweep() // nothing waits for it
@@ -570,6 +574,7 @@ func (ses *Base) closeUndo() error {
 
 // Command runs a command of the user's; /undo restores what it changed, as after a turn.
 func (ses *Session) Command(ctx context.Context, command string) error {
+	ses.sends()
 	if ses.Undo != nil {
 		ses.Undo.Begin("! " + command)
 		defer ses.Undo.End()
@@ -580,6 +585,7 @@ func (ses *Session) Command(ctx context.Context, command string) error {
 // Turn delivers a message and starts a turn in the undo history. The first message of the
 // run gets the images of -i, after those that its text numbers.
 func (ses *Session) Turn(ctx context.Context, in agent.Input) error {
+	ses.sends()
 	if ses.Undo != nil {
 		ses.Undo.Begin(in.Text)
 		defer ses.Undo.End()

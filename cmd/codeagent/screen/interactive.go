@@ -18,6 +18,7 @@ import (
 	"codeagent/agent"
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/workspace"
@@ -133,7 +134,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 		},
 	}
 	if ses.Tour == nil { // it plays only once
-		options.Rewind = rewinder{ses, face}
+		options.Rewind = &rewinder{ses: ses, face: face, undo: commands.NewUndoing(ses)}
 	}
 	kept := offer(ctx, ses, f, &options, func(e event.Event) { screen.Emit(e) })
 	options.Opening = firstEntry(ses, kept, o.from != nil && !o.from.Fresh)

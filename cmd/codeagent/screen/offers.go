@@ -68,23 +68,6 @@ func offer(ctx context.Context, ses *conversation.Session, f cli.Flags, o *tui.O
 	return kept
 }
 
-// rewinder goes back to an earlier message.
-type rewinder struct {
-	ses  *conversation.Session
-	face conversation.Face
-}
-
-func (r rewinder) Messages(context.Context) ([]message.Message, int, error) {
-	all, first, err := r.ses.Messages()
-	var said []message.Message
-	for _, in := range all {
-		said = append(said, screenMessage(in))
-	}
-	return said, first, err
-}
-
-func (r rewinder) Back(_ context.Context, n int) error { return r.ses.Back(r.face, n) }
-
 // surroundings are what the footer shows beside the events.
 type surroundings struct {
 	ws   *workspace.Workspace

@@ -41,7 +41,7 @@ func preview(p *undo.Plan, opens string, err error) (out undoing.Preview, _ erro
 	case err != nil:
 		return out, err
 	}
-	out = undoing.Preview{Message: p.Title, At: p.Began, Files: shownSteps(p.Steps), Conflicts: shownLeft(p.Conflicts), NotKept: shownLeft(p.NotKept)}
+	out = undoing.Preview{Message: p.Title, At: p.Began, Turns: p.Turns(), Files: shownSteps(p.Steps), Conflicts: shownLeft(p.Conflicts), NotKept: shownLeft(p.NotKept)}
 	switch {
 	case p.Unrecorded:
 		out.NotKept = append(out.NotKept, undoing.File{Path: "the whole turn", Why: "it could not be recorded: " + p.More})
@@ -76,7 +76,7 @@ func shownSteps(steps []undo.Step) []undoing.File {
 	for _, s := range steps {
 		if s.Do == undo.Remove && gone != "" && sandbox.Covers(gone, s.Path) {
 			below++
-			out[len(out)-1].Why = fmt.Sprintf("folder, with %d in it", below)
+			out[len(out)-1].Why, out[len(out)-1].Of = fmt.Sprintf("folder, with %d in it", below), below+1
 			continue
 		}
 		f := undoing.File{Path: s.Path, Does: does[s.Do]}
