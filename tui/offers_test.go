@@ -379,7 +379,7 @@ func TestUndoPreview(t *testing.T) {
 	if f.applied != 1 {
 		t.Errorf("applied %d times", f.applied)
 	}
-	r.has("↶ undone: 2 files · 1 changed since the turn, left as they are", "go.mod  changed 1 min ago")
+	r.has("↶ undone: 2 files · 1 changed by somebody else, left as they are", "go.mod  changed 1 min ago")
 	f.preview = undoing.Preview{}
 	r.slash("/undo")
 	r.has("nothing to undo")

@@ -25,11 +25,11 @@ func For(s decide.State, a decide.Action, w decide.Want, seen decide.Sight) Requ
 	}
 	switch {
 	case !r.Grant.Empty():
-		r.Title = who(a) + " wants to " + decide.GrantWords(r.Grant)
+		r.Title = wants(who(a)) + " to " + decide.GrantWords(r.Grant)
 	case a.Kind == word.KindEdit:
-		r.Title = who(a) + " wants to edit " + decide.FirstOf(a.Paths, decide.MaxEntry)
+		r.Title = wants(who(a)) + " to edit " + decide.FirstOf(a.Paths, decide.MaxEntry)
 	default:
-		r.Title = who(a) + " wants to run"
+		r.Title = wants(who(a)) + " to run"
 	}
 	if a.Background {
 		r.Title += " in the background"

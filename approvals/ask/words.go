@@ -29,6 +29,14 @@ func who(a decide.Action) string {
 	return plainName(name) + more
 }
 
+// wants is who, and that it or they want something.
+func wants(who string) string {
+	if _, others, ok := strings.Cut(who, " and "); ok && strings.Contains(others, "other program") {
+		return who + " want"
+	}
+	return who + " wants"
+}
+
 // programs returns the name of the first program of a command, and the number of programs after it.
 // It skips "cd", which only sets the folder.
 func programs(command string) (name, more string) {
@@ -36,7 +44,7 @@ func programs(command string) (name, more string) {
 	if opaque != "" {
 		line, rest, _ := strings.Cut(strings.TrimSpace(command), "\n")
 		if rest != "" || strings.ContainsAny(line, ";&|`") || strings.Contains(line, "$(") {
-			more = " (and more)"
+			more = " and other programs"
 		}
 		return starts(strings.Fields(line)), more
 	}
@@ -59,7 +67,7 @@ func programs(command string) (name, more string) {
 		return true
 	})
 	if count > 1 {
-		more = fmt.Sprintf(" (and %d more)", count-1)
+		more = " and " + short.Count(count-1, "other program")
 	}
 	return name, more
 }

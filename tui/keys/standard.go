@@ -27,7 +27,7 @@ var short = map[Scope]string{
 func standard() []Binding {
 	return []Binding{
 		{Everywhere, []string{"ctrl+c"}, Interrupt, "clear the text; without text interrupt the turn; twice within 2 s quit"},
-		{Everywhere, []string{"esc"}, Back, "close the panel, else return from the question to typing, else let the chosen block be, else interrupt the turn; with nothing to close, twice: edit an earlier message and send it again"},
+		{Everywhere, []string{"esc"}, Back, "close the panel, else return from the question to typing, else let the chosen block be, else interrupt the turn; with nothing to close, twice: go back to before one of your messages"},
 		{Everywhere, []string{"ctrl+y"}, Arm, "answer the question now; without one insert the text that was cut last"},
 		{Everywhere, []string{"ctrl+o"}, Toggle, "show all of the chosen block, else of the last output in view, or fold it, as a click on it does; with a question, show all of it"},
 		{Everywhere, []string{"ctrl+up"}, Above, "choose the block above: a message, an answer, a call"},

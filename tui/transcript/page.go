@@ -179,6 +179,34 @@ func (p *Page) Find(c Canvas, text string, back bool) bool {
 	return false
 }
 
+// mostCounted bounds what is counted: who has so many places looks for another text.
+const mostCounted = 999
+
+// Count returns which place of all was found, counted from 1 (0: beyond the bound), and how many there
+// are, at most mostCounted.
+func (p *Page) Count(c Canvas) (at, of int) {
+	if p.found.entry == nil {
+		return 0, 0
+	}
+	for i, e := range p.entries {
+		if s, ok := e.body.(source); ok && e != p.found.entry && !mayHold(s, p.found.text) {
+			continue
+		}
+		lines := p.lines(i, c)
+		for n := range lines {
+			for _, col := range placesIn(lines, n, p.found.text) {
+				if of++; e == p.found.entry && n == p.found.line && col == p.found.from {
+					at = of
+				}
+				if of == mostCounted {
+					return at, of
+				}
+			}
+		}
+	}
+	return at, of
+}
+
 // mayHold tells without drawing whether an entry may show the text. What an entry adds
 // to its source in words of ours is short, and not worth the drawing of all entries: it
 // is found only in the present one.
@@ -198,6 +226,16 @@ func containsFold(s, text string) bool {
 	return true
 }
 
+// placesIn are the columns of a text in line i; it may go on in the next one.
+func placesIn(lines []string, i int, text string) []int {
+	shown := ansi.Strip(lines[i])
+	here := len(strings.Map(unicode.ToLower, shown))
+	if broken, ok := mark.Continues(lines[i]); ok && i+1 < len(lines) {
+		shown += broken + strings.TrimLeft(ansi.Strip(lines[i+1]), " ▎")
+	}
+	return places(shown, text, here)
+}
+
 // inLines looks for the text in the lines of an entry: with after only behind line and
 // column (before them with back).
 func inLines(lines []string, text string, back, after bool, line, col int) (m match, ok bool) {
@@ -209,12 +247,7 @@ func inLines(lines []string, text string, back, after bool, line, col int) (m ma
 		if after && (back && i > line || !back && i < line) {
 			continue
 		}
-		shown := ansi.Strip(lines[i])
-		here := len(strings.Map(unicode.ToLower, shown))
-		if broken, ok := mark.Continues(lines[i]); ok && i+1 < len(lines) { // the text may go on in the next line
-			shown += broken + strings.TrimLeft(ansi.Strip(lines[i+1]), " ▎")
-		}
-		for _, from := range places(shown, text, here) {
+		for _, from := range placesIn(lines, i, text) {
 			if after && i == line && (!back && from <= col || back && (col < 0 || from >= col)) {
 				continue
 			}
