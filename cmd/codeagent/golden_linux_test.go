@@ -88,7 +88,8 @@ func TestGoldenProgram(t *testing.T) {
 			_ = term.WaitExit()
 
 			term = start(u.work, "--model", "test")
-			checkProgram(t, term, of("start"), "workspace-write · ")
+			term.WaitFor("none in this folder yet") // rows that need IO come when they are known
+			checkProgram(t, term, of("start"), "no AGENTS.md yet")
 			term.Write("/quit\r")
 			_ = term.WaitExit()
 

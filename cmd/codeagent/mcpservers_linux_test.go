@@ -354,7 +354,8 @@ func (n npmServers) newest(t *testing.T) {
 		t.Errorf("the model read %q", got)
 	}
 	term.Write("wait\r")
-	term.WaitFor("waiting")
+	term.WaitFor("both: wait")
+	term.WaitUntil("the server's own word", func(s string) bool { return strings.Count(s, "waiting") > strings.Count(s, "waiting for 1 MCP server") })
 	term.Write("\x1b")
 	term.WaitFor("interrupted")
 	term.Write("grow\r")

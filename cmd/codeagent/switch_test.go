@@ -91,7 +91,7 @@ func TestSwitchOnTheScreen(t *testing.T) {
 		term.Write("/new\r")
 		// Not the tail of the session before, which stands in the terminal until the next screen is drawn.
 		term.WaitUntil("the new session", func(s string) bool {
-			return strings.Contains(s, "Ask codeagent") && strings.Contains(s, "using other/scripted, as last used") && !strings.Contains(s, before)
+			return strings.Contains(s, "Ask codeagent") && strings.Contains(s, "using other/scripted, as last used") && !strings.Contains(s, "┃ "+before)
 		})
 		term.Write("in a new one\r")
 		term.WaitFor("the other one answers after long thought")
