@@ -170,7 +170,8 @@ var rooms = []room{
 	// what a server says is bounded and made harmless there.
 	// The other half: codeagent as a server. Its client is hostile too.
 	// What an MCP server asks the person, and whether an answer fits: for the client and all faces.
-	{path: "mcp/inquiry", pure: true},
+	// Questions that grant nothing: of servers, and of the model.
+	{path: "mcp/inquiry", imports: []string{"internal/visible"}, pure: true},
 	{path: "mcp/serve", floor: 1, imports: []string{"internal/short", "internal/visible", "mcp/inquiry", "model"}},
 	// The sign-in to a server that is reached by URL: it listens on loopback, and keeps secrets.
 	{path: "mcp/signin", floor: 1, imports: []string{"hostfile", "internal/short", "internal/visible", "sandbox"}},
@@ -179,7 +180,7 @@ var rooms = []room{
 	{path: "mcp", floor: 1, imports: []string{"internal/jsonrpc", "internal/linereader", "internal/picture", "internal/short", "internal/visible", "mcp/inquiry", "model"}},
 
 	// Floor 2: deeds.
-	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "exec/worker", "hostfile", "internal/git", "internal/picture", "internal/short", "internal/webtext", "model", "patch", "sandbox", "undo"}},
+	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "exec/worker", "hostfile", "internal/git", "internal/picture", "internal/short", "internal/visible", "internal/webtext", "mcp/inquiry", "model", "patch", "sandbox", "undo"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/short", "model", "prompts", "sandbox", "tools"}},

@@ -238,6 +238,8 @@ func claudeCalls(c Call) []claudeCall {
 		return []claudeCall{{[]string{"WebFetch"}, input}}
 	case "update_plan":
 		return []claudeCall{{[]string{"TodoWrite"}, given}}
+	case "ask_user":
+		return []claudeCall{{[]string{"AskUserQuestion"}, given}}
 	}
 	return []claudeCall{{[]string{c.Tool}, given}}
 }

@@ -94,7 +94,7 @@ func (t *listFilesTool) listing(found []entry, w *walker) Result {
 			more = fmt.Sprintf("only the first %d of %d entries are shown; narrow it with path or glob", i, len(found))
 			break
 		}
-		b.WriteString(visible(t.show(e.path)))
+		b.WriteString(nameOnLine(t.show(e.path)))
 		switch e.kind {
 		case folderType:
 			b.WriteByte('/')
@@ -114,9 +114,9 @@ func (t *listFilesTool) listing(found []entry, w *walker) Result {
 	return done(strings.TrimSuffix(b.String(), "\n"), short.Count(len(found), "entry"))
 }
 
-// visible writes a file name on one line. It quotes a name that has control characters or
+// nameOnLine writes a file name on one line. It quotes a name that has control characters or
 // bytes that are not UTF-8.
-func visible(name string) string {
+func nameOnLine(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }) {
 		return fmt.Sprintf("%q", name)
 	}

@@ -32,6 +32,7 @@ var argumentTypes = map[string]any{
 	"list_files":  listFilesArguments{},
 	"search":      searchArguments{},
 	"update_plan": updatePlanArguments{},
+	"ask_user":    askUserArguments{},
 	"fetch_url":   fetchURLArguments{},
 	"write_stdin": writeStdinArguments{},
 	"background":  backgroundArguments{},

@@ -185,7 +185,7 @@ func (t *searchTool) result(f found) Result {
 		if m.Cut {
 			text += " […]"
 		}
-		fmt.Fprintf(&b, "%s:%d:%s\n", visible(t.show(m.Path)), m.Line, text)
+		fmt.Fprintf(&b, "%s:%d:%s\n", nameOnLine(t.show(m.Path)), m.Line, text)
 		names[m.Path] = true
 		shown++
 	}

@@ -21,6 +21,7 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/exec"
+	"codeagent/mcp/inquiry"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/undo"
@@ -86,6 +87,8 @@ type Stage struct {
 	paused bool
 	// check, if set, is made right before the start.
 	check func() error
+	// Inquire puts a question of the model to the person, see inquiry.ErrNobody; nil: nobody can answer.
+	Inquire func(context.Context, inquiry.Question) (inquiry.Reply, error)
 	// Asking: somebody can answer a question. Otherwise no result suggests to ask.
 	Asking bool
 	Mode   approvals.Mode
@@ -218,6 +221,7 @@ func All(o Options) *Set {
 		describe("list_files", listFilesExample, (&listFilesTool{paths}).plan),
 		describe("search", searchExample, (&searchTool{paths, o.Ripgrep}).plan),
 		describe("update_plan", updatePlanExample, planSteps),
+		describe("ask_user", askUserExample, planAskUser),
 		describe("fetch_url", fetchURLExample, (&fetchURLTool{}).plan),
 		describe("write_stdin", writeStdinExample, (&writeStdinTool{o.Jobs}).plan),
 		describe("background", backgroundExample, (&backgroundTool{o.Jobs}).plan),

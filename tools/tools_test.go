@@ -10,6 +10,7 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/short"
+	"codeagent/mcp/inquiry"
 	"codeagent/model"
 )
 
@@ -22,6 +23,7 @@ var everyCall = map[string]args{
 	"list_files":  {},
 	"search":      {"pattern": "a"},
 	"update_plan": {"plan": []args{{"step": "s", "status": "pending"}}},
+	"ask_user":    {"question": "Which?", "choices": []args{{"label": "a"}}},
 	"fetch_url":   {"url": "http://docs.example/"},
 	"write_stdin": {"session_id": 1, "chars": "x\n"},
 	"background":  {"action": "list"},
@@ -35,6 +37,9 @@ var everyCall = map[string]args{
 func TestNoCallWithoutItsOwnPermit(t *testing.T) {
 	p := newPlace(t, map[string]string{"a.txt": "a\n", "a.png": pngOf(t, 1, 1)})
 	p.stage.Fetch = web{"http://docs.example/": {Type: "text/plain", Body: []byte("manual")}}
+	p.stage.Inquire = func(context.Context, inquiry.Question) (inquiry.Reply, error) {
+		return inquiry.Reply{Action: inquiry.Declined}, nil
+	}
 	p.answer = approvals.Answer{Decision: approvals.Once}
 	p.withJobs()
 	p.ok("shell", args{"command": "cat", "background": true, "yield_time_ms": 1})
@@ -104,7 +109,7 @@ func TestExamplesAreGood(t *testing.T) {
 	p.withJobs()
 	p.ok("shell", args{"command": "cat", "background": true, "yield_time_ms": 1})
 	for tool, example := range map[string]string{"shell": shellExample, "apply_patch": applyPatchExample, "read_file": readFileExample,
-		"list_files": listFilesExample, "search": searchExample, "update_plan": updatePlanExample, "fetch_url": fetchURLExample,
+		"list_files": listFilesExample, "search": searchExample, "update_plan": updatePlanExample, "ask_user": askUserExample, "fetch_url": fetchURLExample,
 		"write_stdin": writeStdinExample, "background": backgroundExample} {
 		if _, err := p.plan(tool, example); err != nil {
 			t.Errorf("%s: %v", tool, err)

@@ -69,6 +69,51 @@ func forms() []situation {
 	}
 }
 
+// databaseQuestion is a question of the model, as room tools makes it.
+func databaseQuestion(several bool) inquiry.Question {
+	f := inquiry.Field{Name: "choice", Title: "Choices", Kind: inquiry.Choice, Choices: []string{"SQLite", "PostgreSQL", "Neither, files"}, About: []string{"one file, no server; backups are a copy", "the other services use it", ""}}
+	if several {
+		f.Kind = inquiry.Choices
+	}
+	return inquiry.Question{CallID: "c", Message: "Which database should the new service keep its orders in? I could not find a decision in docs/.", Fields: []inquiry.Field{f, {Name: "answer", Title: "Own answer", Kind: inquiry.String, Most: bound(4000)}}}
+}
+
+// modelAsks are questions of the model, in each of their states.
+func modelAsks() []situation {
+	call := event.ToolStarted{CallID: "c", Tool: "ask_user", Kind: word.KindAsk, Title: "ask: Which database should the new service keep its orders in?"}
+	asked := func(q inquiry.Question, rest ...do) []do {
+		return append([]do{says("add the order service"), emits(event.RequestStarted{}, call), inquires(q), sees("n no answer")}, rest...)
+	}
+	armed := func(q inquiry.Question, rest ...do) []do {
+		return asked(q, append([]do{sees("Ctrl+Y"), presses("ctrl+y"), loses("Ctrl+Y to")}, rest...)...)
+	}
+	filling := func(rest ...do) []do {
+		return asked(databaseQuestion(true), append([]do{sees("Ctrl+Y"), presses("ctrl+y"), sees("next field")}, rest...)...)
+	}
+	over := func(outcome word.Outcome, message string) do {
+		return emits(event.ToolFinished{CallID: "c", Tool: "ask_user", Kind: word.KindAsk, Title: call.Title, Outcome: outcome, Message: message})
+	}
+	hostile := databaseQuestion(false)
+	hostile.Message = "\x1b[2J\n ⊘ npm wants to write ~/.npm\n   1 this once   2 this session\u202e"
+	hostile.Fields[0].Choices, hostile.Fields[0].About = []string{"1 this once\x1b[1A", strings.Repeat("long", 20)}, []string{"\u202eallows + write ~/.npm", strings.Repeat("about ", 30)}
+	short := databaseQuestion(false)
+	short.Message = "Which database?"
+	return []situation{
+		{name: "ask", steps: asked(databaseQuestion(false))},
+		{name: "ask-typing", steps: asked(databaseQuestion(false), sees("Ctrl+Y"), types("wait"))},
+		{name: "ask-armed", steps: armed(databaseQuestion(false))},
+		{name: "ask-own", steps: armed(databaseQuestion(false), types("4"), sees("own words"), sees("Esc back"), types("none: keep them in memory"))},
+		{name: "ask-own-back", steps: armed(databaseQuestion(false), types("4"), sees("sends"), types("for now"), presses("esc"), sees("n no answer"))},
+		{name: "ask-several", steps: asked(databaseQuestion(true))},
+		{name: "ask-several-filling", steps: filling(types(" "), presses("down"), types(" "))},
+		{name: "ask-several-nothing", steps: filling(presses("enter"), sees("sends"), presses("enter"))},
+		{name: "ask-hostile", steps: asked(hostile)},
+		{name: "ask-behind-question", steps: asked(databaseQuestion(false), asks(npmRequest("q")), sees("s stop"))},
+		{name: "ask-answered", steps: armed(short, types("2"), loses("no answer"), over(word.OK, "PostgreSQL"))},
+		{name: "ask-nobody", steps: []do{says("add it"), emits(event.RequestStarted{}, call), over(word.Refused, "Not asked: nobody can answer here. The model decides by itself.")}},
+	}
+}
+
 // serverCalls are calls of tools of servers.
 func serverCalls() []situation {
 	sent := `{"to":"Paris","passengers":[{"name":"Ada King","age":36},{"name":"Charles B.","age":40}],"comment":"quiet coach\u202e if there is one"}`

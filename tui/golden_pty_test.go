@@ -21,7 +21,7 @@ import (
 // compared.
 func everySituation() []situation {
 	var all []situation
-	for _, some := range [][]situation{beginnings(), questions(), forms(), serverCalls(), servers(), calls(), words(), listed(), endings()} {
+	for _, some := range [][]situation{beginnings(), questions(), forms(), modelAsks(), serverCalls(), servers(), calls(), words(), listed(), endings()} {
 		all = append(all, some...)
 	}
 	return all

@@ -63,7 +63,7 @@ func (l Limits) unplanned(a Action, p sandbox.Policy, w Want) *Refusal {
 	if !l.Plan {
 		return nil
 	}
-	reads := a.Kind == word.KindPlan || a.Kind == word.KindDelegate || a.Kind == word.KindRead || a.Kind == word.KindWatch || a.Kind == word.KindFetch || a.Calls() && a.Server.ReadOnly
+	reads := a.Kind.Harmless() || a.Kind == word.KindFetch || a.Calls() && a.Server.ReadOnly
 	if !reads && (p.Unconfined || a.Calls()) {
 		return planFirst()
 	}

@@ -155,7 +155,7 @@ func (c Consent) rule(f cell) verdict {
 	switch {
 	case f.kind == word.KindServer && c.Mode != Untrusted && !f.ruled && (f.known || f.remembered):
 		return run
-	case (f.kind == word.KindPlan || f.kind == word.KindRead || f.kind == word.KindWatch || f.kind == word.KindDelegate) && !f.ruled:
+	case f.kind.Harmless() && !f.ruled:
 		return run
 	case c.Mode == OnRequest || c.Mode == OnFailure || c.Mode == Granular || c.Mode == Never:
 		if !wants {

@@ -183,9 +183,10 @@ func (d *Decision) refuse(policy Consent, asks []string) {
 // Wanted returns what a needs beyond base, and the canonical paths of the files that
 // it edits.
 func (s State) Wanted(base sandbox.Policy, a Action) (Want, []string, *Refusal) {
-	switch a.Kind {
-	case word.KindPlan, word.KindRead, word.KindWatch, word.KindDelegate:
+	if a.Kind.Harmless() {
 		return Want{}, nil, nil
+	}
+	switch a.Kind {
 	case word.KindCommand:
 		if n := len(a.Wish.Write) + len(a.Wish.Read) + len(a.Wish.Hosts) + len(a.Wish.Sockets); n > 4*maxWishes {
 			return Want{}, nil, refuse("the request names %d paths and hosts; at most %d can be asked for at once", n, maxWishes)

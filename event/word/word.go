@@ -24,7 +24,15 @@ const (
 	KindServer Kind = "server"
 	// KindDelegate starts helpers, which only read.
 	KindDelegate Kind = "delegate"
+	// KindAsk puts a question of the model to the person.
+	KindAsk Kind = "ask"
 )
+
+// Harmless reports whether a call changes nothing and reaches nothing, so that it needs no permission
+// under any approval policy.
+func (k Kind) Harmless() bool {
+	return k == KindPlan || k == KindRead || k == KindWatch || k == KindDelegate || k == KindAsk
+}
 
 // Shown returns the kind that events report for a call: a fetch and a look at background
 // commands count as reading.

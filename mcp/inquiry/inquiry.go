@@ -1,17 +1,26 @@
-// Package inquiry holds the questions of MCP servers to the person, the answers, and whether an
-// answer fits its question.
+// Package inquiry holds the questions of MCP servers and of the model to the person, the answers,
+// and whether an answer fits its question. None of them is about a permission, and no answer grants
+// anything.
 package inquiry
 
-import "strings"
+import (
+	"errors"
+	"strings"
 
-// Question is a question of an MCP server to the person (an elicitation). Each of its texts is
-// the server's own: hostile, bounded and cleaned by room mcp. A face shows them as the server's
-// words and never as codeagent's.
+	"codeagent/internal/visible"
+)
+
+// ErrNobody: nobody can be asked here.
+var ErrNobody = errors.New("nobody can answer a question here")
+
+// Question is a question to the person: of an MCP server (an elicitation), or of the model. Each of
+// its texts is the asker's own: hostile, bounded and cleaned by room mcp or tools. A face shows them
+// as the asker's words and never as codeagent's.
 type Question struct {
-	// Server is the configured name of the server; CallID the tool call that it works on, empty
-	// if none runs.
+	// Server is the configured name of the server, empty for a question of the model; CallID the
+	// tool call that it is about, empty if none runs.
 	Server, CallID string
-	// Message says what the server wants to know.
+	// Message says what the asker wants to know.
 	Message string
 	// Fields are what it asks for, the required ones first. A question with URL has none.
 	Fields []Field
@@ -32,8 +41,9 @@ type Field struct {
 	// Least and Most bound the characters of a String, the value of a Number or Integer, and how
 	// many Choices are taken; nil: no bound.
 	Least, Most *float64
-	// Choices are the values that may be chosen, as they are shown, each once.
-	Choices []string
+	// Choices are the values that may be chosen, as they are shown, each once. About says more
+	// about each; nil: nothing.
+	Choices, About []string
 	// Default is a value that fits, as in Reply.Values, or nil.
 	Default any
 }
@@ -69,8 +79,29 @@ const (
 	Cancelled = "cancel"
 )
 
-// Marked is the message of a question for a form that another program shows. Each line of the server's is
-// marked, so that none looks like one of codeagent's. who names the server.
-func Marked(who, message string) string {
-	return who + " asks; these are its words, not codeagent's. It gets what is entered: no passwords, no keys.\n> " + strings.ReplaceAll(message, "\n", "\n> ")
+// ByModel reports whether the model asks.
+func (q Question) ByModel() bool { return q.Server == "" }
+
+// Asker names who asks, by the configured name.
+func (q Question) Asker() string {
+	if q.ByModel() {
+		return "the model"
+	}
+	return "the MCP server " + visible.Fact(q.Server)
+}
+
+// Marked is the message of a question for a form that another program shows. Each line of the asker's is
+// marked, so that none looks like one of codeagent's. which says more about the asker, or is empty.
+func (q Question) Marked(which string) string {
+	lines := visible.Text(q.Message)
+	for _, f := range q.Fields {
+		for i, about := range f.About {
+			lines += "\n" + visible.Line(f.Choices[i]) + ": " + visible.Line(about)
+		}
+	}
+	grants := ""
+	if q.ByModel() {
+		grants = " An answer permits nothing."
+	}
+	return "T" + q.Asker()[1:] + which + " asks; these are its words, not codeagent's. It gets what is entered: no passwords, no keys." + grants + "\n> " + strings.ReplaceAll(lines, "\n", "\n> ")
 }

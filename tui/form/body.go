@@ -67,12 +67,17 @@ func (f *Form) body(t *paint.Theme, w int) []row {
 	q := f.ask.Question
 	s := &sheet{t: t, w: w}
 	if paint.Width(f.who()) > titleRoom(w, 10) { // however many others come
-		s.add("server", layout{label: "asks"}, paint.Strong.Span("the MCP server "+visible.Fact(q.Server)))
+		s.add("server", layout{label: "asks"}, paint.Strong.Span(q.Asker()))
 	}
-	if f.call != "" {
+	says := "it says"
+	if q.ByModel() {
+		says = "it asks"
+	} else if f.call != "" {
 		s.add("call", layout{label: "during"}, paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(f.call))})...)
 	}
 	switch {
+	case q.ByModel():
+		s.add("note", layout{}, paint.Dim.Span("about the task; an answer permits nothing"))
 	case q.URL != "":
 		s.add("host", layout{label: "at host"}, paint.Strong.Span(visible.Fact(host(q.URL))))
 		s.add("url", layout{"address", quoted, true}, paint.Text.Span(visible.Line(q.URL)))
@@ -80,7 +85,7 @@ func (f *Form) body(t *paint.Theme, w int) []row {
 	case len(q.Fields) > 0:
 		s.add("note", layout{marks: warned}, paint.Warn.Span("the server gets what you enter: no passwords, no keys"))
 	}
-	s.add("words", layout{label: "it says", marks: quoted}, paint.Text.Span(q.Message))
+	s.add("words", layout{label: says, marks: quoted}, paint.Text.Span(q.Message))
 	for i := range f.fields {
 		f.field(s, i)
 	}
@@ -89,16 +94,25 @@ func (f *Form) body(t *paint.Theme, w int) []row {
 
 // field draws field i.
 func (f *Form) field(s *sheet, i int) {
-	e := &f.fields[i]
+	e, model := &f.fields[i], f.ask.Question.ByModel()
 	label, name, quoted := "optional", fmt.Sprint("field ", i), []paint.Span{paint.Faint.Span("│ ")}
 	if e.Required {
 		label = "required"
 	}
-	s.add(name, layout{label: label, marks: quoted}, paint.Flat([]paint.Span{paint.Strong.Span(e.Label())})...)
-	if e.Description != "" && e.Description != e.Label() {
-		s.add(name+" about", layout{marks: quoted}, paint.Flat([]paint.Span{paint.Dim.Span(e.Description)})...)
+	switch {
+	case model && e.Kind == inquiry.String && !f.filling && e.text.Empty():
+		return
+	case model: // its labels are codeagent's
+		if !f.one() || f.filling {
+			s.add("", layout{}, paint.Dim.Span(map[bool]string{true: e.Wants(), false: "in your own words"}[len(e.taken) > 0]))
+		}
+	default:
+		s.add(name, layout{label: label, marks: quoted}, paint.Flat([]paint.Span{paint.Strong.Span(e.Label())})...)
+		if e.Description != "" && e.Description != e.Label() {
+			s.add(name+" about", layout{marks: quoted}, paint.Flat([]paint.Span{paint.Dim.Span(e.Description)})...)
+		}
+		s.add(name+" wants", layout{}, paint.Dim.Span(e.Wants()))
 	}
-	s.add(name+" wants", layout{}, paint.Dim.Span(e.Wants()))
 	if len(e.taken) == 0 {
 		f.typed(s, i)
 	}
@@ -158,13 +172,21 @@ func (f *Form) option(s *sheet, at stop, word, name string) {
 	}
 	from := len(s.rows)
 	marks := []paint.Span{style.Span("  " + box)}
-	if f.filling && f.at == at {
+	switch {
+	case f.filling && f.at == at:
 		marks[0] = paint.Accent.Span("› " + box)
+	case f.one() && !f.filling: // a key takes it
+		style = paint.Strong
+		marks[0] = f.keyStyle().Span(fmt.Sprint(at.choice+1, " "))
 	}
 	if e.Kind != inquiry.Boolean {
 		marks = append(marks, paint.Faint.Span("│ "))
 	}
-	s.add(name, layout{marks: marks}, paint.Flat([]paint.Span{style.Span(word)})...)
+	spans := []paint.Span{style.Span(word)}
+	if len(e.About) > 0 && e.About[at.choice] != "" {
+		spans = append(spans, paint.Dim.Span(": "+e.About[at.choice]))
+	}
+	s.add(name, layout{marks: marks}, paint.Flat(spans)...)
 	for i := from; i < len(s.rows); i++ {
 		s.rows[i].stop = at
 	}
@@ -238,7 +260,7 @@ func (f *Form) title(t *paint.Theme, w, more int) string {
 }
 
 // who says who asks, by the configured name.
-func (f *Form) who() string { return "the MCP server " + visible.Fact(f.ask.Question.Server) + " asks" }
+func (f *Form) who() string { return f.ask.Question.Asker() + " asks" }
 
 // others says how many other questions wait.
 func others(w, more int) string {
@@ -256,17 +278,25 @@ func (f *Form) foot(t *paint.Theme, w int) (rows []string) {
 	switch q := f.ask.Question; {
 	case f.filling:
 		return nil
+	case q.ByModel():
 	case q.URL != "":
 		first = "agree, and open it yourself"
 	case len(q.Fields) == 0:
 		first = "agree"
 	}
-	key, label := paint.Dim, paint.Dim
+	key, label := f.keyStyle(), paint.Dim
 	if f.Armed() {
-		key, label = paint.Warn.With(paint.Bold), paint.Text
+		label = paint.Text
+	}
+	answers := [][2]string{{yes, first}, {address, "copy the address"}, {decline, "decline"}, {cancel, "cancel"}}
+	switch {
+	case f.one():
+		answers = [][2]string{{fmt.Sprint(len(f.fields[0].Choices) + 1), "own words …"}, {decline, "no answer"}}
+	case f.ask.Question.ByModel():
+		answers = [][2]string{{yes, first}, {decline, "no answer"}}
 	}
 	var spans []paint.Span
-	for _, o := range [][2]string{{yes, first}, {address, "copy the address"}, {decline, "decline"}, {cancel, "cancel"}} {
+	for _, o := range answers {
 		if !f.Has(o[0]) {
 			continue
 		}
@@ -277,6 +307,14 @@ func (f *Form) foot(t *paint.Theme, w int) (rows []string) {
 		spans = append(spans, item...)
 	}
 	return append(rows, t.Row(w-1, spans...))
+}
+
+// keyStyle is the style of the keys of answers.
+func (f *Form) keyStyle() paint.Style {
+	if f.Armed() {
+		return paint.Warn.With(paint.Bold)
+	}
+	return paint.Dim
 }
 
 // hint is the last line: the keys, and how much is not in view.

@@ -1,11 +1,12 @@
-// Package form is a question of an MCP server as the person sees and answers it: which server
-// asks first, its words behind a bar that no row of codeagent has, and no value sent before all
-// that is sent was visible. It performs no IO and opens nothing; it hands the answer to whoever
+// Package form is a question of an MCP server or of the model as the person sees and answers it:
+// who asks first, their words behind a bar that no row of codeagent has, and no value sent before
+// all that is sent was visible. It performs no IO and opens nothing; it hands the answer to whoever
 // asked. Start with Form, then body.go for what is shown.
 package form
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ type Ask struct {
 	Wanted bool
 }
 
-// Form is a question of a server, docked below the transcript.
+// Form is a question that grants nothing, docked below the transcript.
 type Form struct {
 	part.Arming
 	ask *Ask
@@ -88,8 +89,8 @@ func (f *Form) Rank() part.Rank {
 func (f *Form) reply(r inquiry.Reply) part.Intent {
 	said := map[string]string{inquiry.Accepted: "answered", inquiry.Declined: "declined", inquiry.Cancelled: "cancelled"}[r.Action]
 	done := part.Done{Dock: f}
-	if !f.ask.Wanted {
-		done.Said = "question of the MCP server " + f.ask.Question.Server + ": " + said
+	if !f.ask.Wanted && !f.ask.Question.ByModel() { // the call of the model shows it
+		done.Said = "question of " + f.ask.Question.Asker() + ": " + said
 	}
 	f.ask.Reply <- r
 	return done
@@ -173,10 +174,10 @@ func (f *Form) Hold(key string) {
 }
 
 // Arm makes the form take the keys of its answers; where the person wants it, the fields take all
-// keys. What is above them stays in view until the person types.
+// keys, except where one key answers. What is above them stays in view until the person types.
 func (f *Form) Arm(wanted bool) {
 	f.Arming.Arm(wanted)
-	f.filling = f.filling || wanted && len(f.fields) > 0
+	f.filling = f.filling || wanted && len(f.fields) > 0 && !f.one()
 }
 
 // Bar takes the keys from the form until the person arms it.
@@ -195,7 +196,33 @@ const (
 
 // Has reports whether key is one of the form's answers.
 func (f *Form) Has(key string) bool {
-	return key == yes || key == decline || key == cancel || key == address && f.ask.Question.URL != ""
+	_, starts := f.Starts(key)
+	switch {
+	case f.ask.Question.ByModel():
+		return starts || key == decline || f.picks(key) >= 0
+	case key == address:
+		return f.ask.Question.URL != ""
+	}
+	return key == yes || key == decline || key == cancel
+}
+
+// one reports whether the model asks for one choice: a key takes it.
+func (f *Form) one() bool { return f.ask.Question.ByModel() && f.fields[0].Kind == inquiry.Choice }
+
+// picks is the choice that a key takes at once, or -1.
+func (f *Form) picks(key string) int {
+	if i := strings.Index("1234", key); f.one() && len(key) == 1 && i < len(f.fields[0].Choices) {
+		return i
+	}
+	return -1
+}
+
+// Starts returns the field that is filled in first after a key; false: the key fills in nothing.
+func (f *Form) Starts(key string) (field int, ok bool) {
+	if f.one() {
+		return 1, key == fmt.Sprint(len(f.fields[0].Choices)+1)
+	}
+	return 0, key == yes && len(f.fields) > 0
 }
 
 // Key takes a key of an armed form.
@@ -225,9 +252,16 @@ func (f *Form) Choose(key string) part.Intent {
 		return f.reply(inquiry.Reply{Action: inquiry.Cancelled})
 	case key == address:
 		return part.Copy(f.ask.Question.URL)
-	case len(f.fields) > 0:
+	}
+	if field, ok := f.Starts(key); ok {
 		f.Arm(true)
+		f.filling, f.follow = true, true
+		f.enter(field)
 		return nil
+	}
+	if i := f.picks(key); i >= 0 {
+		clear(f.fields[0].taken)
+		f.fields[0].take(i)
 	}
 	return f.Send()
 }
@@ -349,7 +383,11 @@ func (f *Form) Send() part.Intent {
 			values[e.Name] = v
 		}
 	}
-	if !f.read() {
+	switch {
+	case !f.read():
+		return nil
+	case len(values) == 0 && f.ask.Question.ByModel():
+		f.problem = "choose, or write an answer"
 		return nil
 	}
 	return f.reply(inquiry.Reply{Action: inquiry.Accepted, Values: values})

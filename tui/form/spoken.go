@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"codeagent/internal/visible"
-	"codeagent/mcp/inquiry"
 )
 
 // Where no screen is drawn a form is asked line by line: what it is, its answers, then each field,
@@ -15,22 +14,52 @@ import (
 func (f *Form) Spoken() []string {
 	q := f.ask.Question
 	out := []string{"question: " + f.who()}
-	if f.call != "" {
+	if f.call != "" && !q.ByModel() {
 		out = append(out, "during: "+visible.Fact(f.call))
 	}
 	switch {
 	case q.URL != "":
 		out = append(out, "at host: "+visible.Fact(host(q.URL)), "address, in the server's words: "+visible.Line(q.URL), "codeagent does not open this page; you would.")
+	case q.ByModel():
+		out = append(out, "It is about the task; an answer permits nothing.")
 	case len(q.Fields) > 0:
 		out = append(out, "The server gets what you enter: no passwords, no keys.")
 	}
 	f.unseen = -1
-	return append(out, "the server says: “"+visible.Line(q.Message)+"”")
+	out = append(out, f.says()+visible.Line(q.Message)+"”")
+	if f.one() {
+		return append(out, f.fields[0].spoken()...)
+	}
+	return out
+}
+
+// says introduces words of the asker.
+func (f *Form) says() string {
+	if f.ask.Question.ByModel() {
+		return "the model says: “"
+	}
+	return "the server says: “"
+}
+
+// spoken are the choices, numbered.
+func (e *entry) spoken() (out []string) {
+	for n, c := range e.Choices {
+		if c = fmt.Sprintf("%d: “%s”", n+1, visible.Line(c)); len(e.About) > 0 && e.About[n] != "" {
+			c += ", “" + visible.Line(e.About[n]) + "”"
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 // Answers names the answers in a line.
 func (f *Form) Answers() string {
 	switch q := f.ask.Question; {
+	case f.one():
+		n := len(f.fields[0].Choices)
+		return fmt.Sprintf("1 to %d: that choice; %d: your own words; n: no answer", n, n+1)
+	case q.ByModel():
+		return "1: answer; n: no answer"
 	case q.URL != "":
 		return "1: agree, and open it yourself; n: decline; c: cancel"
 	case len(q.Fields) == 0:
@@ -46,18 +75,17 @@ func (f *Form) Fields() int { return len(f.fields) }
 func (f *Form) Prompt(i int) []string {
 	e := &f.fields[i]
 	words := fmt.Sprintf("field %d of %d, the server calls it “%s”: %s", i+1, len(f.fields), visible.Line(e.Label()), e.Wants())
+	if f.ask.Question.ByModel() {
+		words = strings.ToLower(e.Label()) + ": " + e.Wants()
+	}
 	if e.Required {
 		words += ", required"
 	}
 	out := []string{words}
 	if e.Description != "" && e.Description != e.Label() {
-		out = append(out, "the server says: “"+visible.Line(e.Description)+"”")
+		out = append(out, f.says()+visible.Line(e.Description)+"”")
 	}
-	if e.Kind != inquiry.Boolean {
-		for n, c := range e.Choices {
-			out = append(out, fmt.Sprintf("%d: “%s”", n+1, visible.Line(c)))
-		}
-	}
+	out = append(out, e.spoken()...)
 	hint := "an empty line leaves it out"
 	switch v, err := e.value(); {
 	case err == nil && v != nil && e.Required:

@@ -329,13 +329,15 @@ func (f *Face) formLine(text string) (intent part.Intent, handled bool) {
 		}
 		f.nextField()
 		return nil, true
-	case !q.Has(text):
+	case i >= 0 && text == "1":
+		return q.Send(), true
+	case !q.Has(text) || i >= 0 && text != "n" && text != "c":
 		return nil, false
-	case text == "1" && i < 0 && q.Fields() > 0:
+	}
+	if first, ok := q.Starts(text); ok && i < 0 {
+		f.asking.field = first - 1
 		f.nextField()
 		return nil, true
-	case text == "1" && q.Fields() > 0:
-		return q.Send(), true
 	}
 	return q.Choose(text), true
 }
@@ -349,6 +351,10 @@ func (f *Face) nextField() {
 		return
 	}
 	f.print(f.asking.Summary())
+	if !f.asking.Has("c") {
+		f.print("1: send it; n: no answer")
+		return
+	}
 	f.print("1: send it; n: decline; c: cancel")
 }
 

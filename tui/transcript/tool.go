@@ -195,9 +195,9 @@ func (t *tool) mark(c Canvas) paint.Span {
 	return paint.Bad.Span("✗")
 }
 
-// waiting reports whether a question about this call has no answer yet.
+// waiting reports whether a question about this call, or the one that it asks, has no answer yet.
 func (t *tool) waiting() bool {
-	return slices.ContainsFunc(t.asks, func(a *question) bool { return a.answer == nil })
+	return t.kind == word.KindAsk && t.done == nil || slices.ContainsFunc(t.asks, func(a *question) bool { return a.answer == nil })
 }
 
 // status says in a few words how the call ended, or how long it has run.
@@ -227,7 +227,10 @@ func (t *tool) status(c Canvas) []paint.Span {
 			return []paint.Span{paint.Dim.Span(f.Message)} // how the job that got the input has ended
 		}
 	case word.Refused:
-		words, s = append(words, "not allowed"), paint.Warn
+		s = paint.Warn
+		if t.kind != word.KindAsk { // its message says it
+			words = append(words, "not allowed")
+		}
 	case word.TimedOut:
 		words, s = append(words, "timed out"), paint.Bad
 	case word.Interrupted:

@@ -52,8 +52,8 @@ type Face interface {
 	Emit(event.Event)
 	Ask(context.Context, approvals.Request) (approvals.Answer, error)
 	Steer() (agent.Input, bool)
-	// Inquire puts a question of an MCP server to the person and waits for the answer or for ctx.
-	// Several goroutines may call it. An error counts as a decline.
+	// Inquire puts a question of an MCP server or the model to the person and waits for the answer or
+	// for ctx. Several goroutines may call it. An error counts as a decline; see inquiry.ErrNobody.
 	Inquire(context.Context, inquiry.Question) (inquiry.Reply, error)
 }
 
@@ -404,7 +404,7 @@ func Join(base *Base, screen Face) *Session {
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: int(ses.Workspace.Config.Context.At), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
-		Stage:    tools.Stage{Exec: ses.Workspace.Runner, Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Process.Version), Asking: ses.Options.Attended, Mode: mode},
+		Stage:    tools.Stage{Exec: ses.Workspace.Runner, Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Process.Version), Inquire: ses.face.Inquire, Asking: ses.Options.Attended, Mode: mode},
 		Frontend: ses.face, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, Bounds: ses.Options.Bounds, Schema: ses.Options.Schema, Reviewer: ses.reviewer,
 		Parallel:     exec.AtOnce,
 		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,

@@ -305,6 +305,9 @@ func (PrinterFace) Steer() (agent.Input, bool) { return agent.Input{}, false }
 
 // Inquire declines, because nobody can answer, and says so.
 func (p PrinterFace) Inquire(_ context.Context, q inquiry.Question) (inquiry.Reply, error) {
+	if q.ByModel() { // the result of its call says so
+		return inquiry.Reply{}, inquiry.ErrNobody
+	}
 	p.Printer.Emit(event.Notice{Level: word.LevelWarning, Text: "declined a question of the MCP server " + q.Server + ", because nobody can answer it here: “" + short.Cut(q.Message, 200) + "”"})
 	return inquiry.Reply{Action: inquiry.Declined}, nil
 }

@@ -155,13 +155,16 @@ func (f *face) Ask(ctx context.Context, r approvals.Request) (approvals.Answer, 
 // Steer returns nothing: nobody types.
 func (f *face) Steer() (agent.Input, bool) { return agent.Input{}, false }
 
-// Inquire puts the question of a server to the client of the call that causes it, with each line of the
+// Inquire puts a question of a server or the model to the client of the call that causes it, with each line of the
 // server's marked. Where it cannot go it is declined.
 func (f *face) Inquire(ctx context.Context, q inquiry.Question) (inquiry.Reply, error) {
 	f.mu.Lock()
 	s := f.of(q.CallID)
 	f.mu.Unlock()
 	decline := func(why string) (inquiry.Reply, error) {
+		if q.ByModel() {
+			return inquiry.Reply{}, inquiry.ErrNobody
+		}
 		f.Emit(event.Notice{Level: word.LevelWarning, Text: "declined a question of the MCP server " + short.Cut(q.Server, 64) + ": " + why})
 		return inquiry.Reply{Action: inquiry.Declined}, nil
 	}
@@ -169,7 +172,7 @@ func (f *face) Inquire(ctx context.Context, q inquiry.Question) (inquiry.Reply, 
 		return decline("the client waits for no call")
 	}
 	passed := q
-	passed.Message = inquiry.Marked("The MCP server "+q.Server+" that codeagent uses", q.Message)
+	passed.Message = q.Marked(" that codeagent uses")
 	reply, err := s.call.Inquire(ctx, passed)
 	if err != nil && ctx.Err() == nil {
 		return decline(err.Error())
