@@ -38,7 +38,7 @@ func TestTheModelAsks(t *testing.T) {
 		cmd := u.codeagent("--model", "test", "-c", "ask_for_approval=never")
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 		term := golden.Start(t, cmd, 80, 24)
-		term.WaitFor("never asks")
+		term.WaitFor("never ask")
 		term.Write("/plan indent\r")
 		term.WaitFor("─? the model asks")
 		term.WaitFor("an answer permits nothing")
