@@ -55,9 +55,7 @@ func TestCompactOnTheScreen(t *testing.T) {
 		term = screen("resume", "--last")
 		term.WaitFor("the third answer")
 		// The second question is before the summary.
-		takeBack(t, term, "the third question")
-		term.Write("\x1b[A")
-		term.WaitFor("editing message 2")
+		takeBack(t, term, "the second question", "second")
 		term.Write("\x15the fourth question\r") // Ctrl+U clears the line
 		term.WaitFor("this was before the summary")
 		term.WaitFor("the fourth answer")

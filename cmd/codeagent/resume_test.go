@@ -71,9 +71,9 @@ func TestResumeOnTheScreen(t *testing.T) {
 	})
 }
 
-// takeBack goes back to before the last message, with the conversation alone, which puts the message into
+// takeBack goes back to before the last message, or the last that find finds, with the conversation alone, which puts the message into
 // the editor. No turn may run.
-func takeBack(t *testing.T, term *golden.Terminal, question string) {
+func takeBack(t *testing.T, term *golden.Terminal, question string, find ...string) {
 	t.Helper()
 	const list = "Go back to before a message"
 	for tries := 0; !strings.Contains(term.Screen(), list); tries++ { // the second Esc may come too late on a busy machine
@@ -86,7 +86,7 @@ func takeBack(t *testing.T, term *golden.Terminal, question string) {
 		}
 		time.Sleep(time.Second)
 	}
-	term.Write("\r")
+	term.Write(strings.Join(find, "") + "\r")
 	term.WaitUntil("what goes back", func(s string) bool {
 		return inEditor(s, question) || strings.Contains(s, "Conversation: ")
 	})
