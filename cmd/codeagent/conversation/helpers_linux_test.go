@@ -31,7 +31,7 @@ type helperAttempt struct {
 	// left is a path that exists afterwards, kept a file that is not as it was, if it worked; without them
 	// the secret is in the result.
 	left, kept string
-	// tool and arguments are the call where it is none of shell with a script.
+	// tool and arguments are the call, unless it is one of shell with a script.
 	tool      string
 	arguments obj
 }
@@ -73,6 +73,9 @@ var helperOthers = map[string]string{
 	"memory of another": "cat /proc/{host}/environ /proc/{host}/cmdline | strings",
 }
 
+// ownRecord is a record of codeagent's own.
+const ownRecord = "{state}/sessions/old.jsonl"
+
 // helperAttempts are all commands.
 func helperAttempts() (out []helperAttempt) {
 	for i, folder := range writable {
@@ -86,7 +89,7 @@ func helperAttempts() (out []helperAttempt) {
 		out = append(out, helperAttempt{name: name, script: strings.ReplaceAll(script, "{k}", file), kept: file})
 	}
 	for name, script := range readings {
-		for _, file := range []string{"{home}/.ssh/id_rsa", "{state}/sessions/old.jsonl"} {
+		for _, file := range []string{"{home}/.ssh/id_rsa", ownRecord} {
 			out = append(out, helperAttempt{name: name + " of " + file, script: strings.ReplaceAll(script, "{r}", file)})
 		}
 	}
@@ -194,8 +197,9 @@ func TestHelperInSetting(t *testing.T) {
 	before, asked := openList(ses.ses), len(ses.face.asked)
 	results := ses.delegate(calls)
 	escapes := 0
+	readable := ses.ses.ReadableRecords() // a stated weakness of this setting, which the session has as well
 	for i, a := range slices.Concat(attempts, others) {
-		if worked(boxed, a, results[calls[i].ID]) {
+		if !(readable && strings.HasSuffix(a.name, ownRecord)) && worked(boxed, a, results[calls[i].ID]) {
 			escapes++
 			t.Errorf("%s: ESCAPE: %.300q", a.name, results[calls[i].ID])
 		}
@@ -209,7 +213,7 @@ func TestHelperInSetting(t *testing.T) {
 	if got := results[calls[len(calls)-1].ID]; !strings.Contains(got, "no tool") {
 		t.Errorf("a helper of a helper: %q", got)
 	}
-	if _, text := ses.call("shell", obj{"command": "ls -A /tmp; ls /dev/shm"}); strings.Contains(text, "got") || strings.Contains(text, "c1") {
+	if _, text := ses.call("shell", obj{"command": "ls -A ${TMPDIR:-/tmp}; ls /dev/shm"}); strings.Contains(text, "got") || strings.Contains(text, "c1") {
 		t.Errorf("the helper left files for the session: %q", text)
 	}
 	// The same calls work for the session, so that it is the helper's policy that refuses them.
@@ -221,6 +225,14 @@ func TestHelperInSetting(t *testing.T) {
 		}
 		if _, said := ses.call(a.tool, arguments); !worked(boxed, a, said) {
 			t.Errorf("%s does not work for the session either: %.300q", a.name, said)
+		}
+	}
+	for _, a := range attempts {
+		if !readable || !strings.HasSuffix(a.name, ownRecord) {
+			continue
+		}
+		if _, said := ses.call("shell", obj{"command": fill(boxed, a.script)}); !worked(boxed, a, said) {
+			t.Errorf("%s does not work for the session, whose records are said to be readable: %.300q", a.name, said)
 		}
 	}
 	planted := plantedAttempts(t, ses.ses, boxed)
