@@ -209,15 +209,7 @@ const (
 // serveStreams answers connections until the socket is closed.
 func (r *nameService) serveStreams(conn syscall.RawConn) {
 	places := make(chan struct{}, maxStreams)
-	for {
-		fd, peer, err := accept(conn)
-		if errors.Is(err, os.ErrClosed) {
-			return
-		}
-		if err != nil { // no descriptor is free at the moment
-			time.Sleep(streamPause)
-			continue
-		}
+	eachAccepted(conn, func(fd int, peer unix.Sockaddr) {
 		stream := os.NewFile(uintptr(fd), "lookup")
 		at, ok := addressOf(peer)
 		select {
@@ -227,13 +219,13 @@ func (r *nameService) serveStreams(conn syscall.RawConn) {
 		}
 		if !ok {
 			stream.Close()
-			continue
+			return
 		}
 		go func() {
 			defer func() { stream.Close(); <-places }()
 			r.serveStream(stream, at)
 		}()
-	}
+	})
 }
 
 // serveStream answers questions one after the other. Each has its length in front.
@@ -262,6 +254,21 @@ func (r *nameService) serveStream(f *os.File, from netip.AddrPort) {
 			}
 		case <-time.After(heldTime):
 			return
+		}
+	}
+}
+
+// eachAccepted calls take for each connection, one after the other, until listener is closed.
+func eachAccepted(listener syscall.RawConn, take func(fd int, peer unix.Sockaddr)) {
+	for {
+		fd, peer, err := accept(listener)
+		switch {
+		case errors.Is(err, os.ErrClosed):
+			return
+		case err != nil: // no descriptor is free at the moment
+			time.Sleep(streamPause)
+		default:
+			take(fd, peer)
 		}
 	}
 }

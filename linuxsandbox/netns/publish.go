@@ -167,15 +167,7 @@ func (p *publication) stop() {
 
 // serve accepts connections until the port is closed.
 func (p *publication) serve(conn syscall.RawConn) {
-	for {
-		fd, peer, err := accept(conn)
-		if err == os.ErrClosed {
-			return
-		}
-		if err != nil {
-			time.Sleep(streamPause)
-			continue
-		}
+	eachAccepted(conn, func(fd int, peer unix.Sockaddr) {
 		p.turns <- struct{}{}
 		go func() {
 			defer func() { <-p.turns }()
@@ -184,7 +176,7 @@ func (p *publication) serve(conn syscall.RawConn) {
 				unix.Close(fd)
 			}
 		}()
-	}
+	})
 }
 
 // ours reports whether the other end of a connection belongs to codeagent's user or to root.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -158,15 +157,7 @@ func (r *relay) join(sock, domain int, c *stream) ([]byte, unix.Errno) {
 
 // admit accepts connections until the door is closed.
 func (r *relay) admit(conn syscall.RawConn) {
-	for {
-		fd, peer, err := accept(conn)
-		if err == os.ErrClosed {
-			return
-		}
-		if err != nil {
-			time.Sleep(streamPause)
-			continue
-		}
+	eachAccepted(conn, func(fd int, peer unix.Sockaddr) {
 		from, _ := addressOf(peer)
 		r.mu.Lock()
 		c := r.expected[from]
@@ -174,17 +165,17 @@ func (r *relay) admit(conn syscall.RawConn) {
 		r.mu.Unlock()
 		if c != nil && c.made != nil {
 			c.made <- fd
-			continue
+			return
 		}
 		if c != nil && r.carry(c, fd) {
-			continue
+			return
 		}
 		resetOnClose(fd)
 		unix.Close(fd)
 		if c != nil {
 			r.drop(c)
 		}
-	}
+	})
 }
 
 // carry copies bytes in both directions until both ends are shut. It reports false if the socket
