@@ -69,6 +69,16 @@ func (m *app) likeATurn(w part.Turn) tea.Cmd {
 	}))
 }
 
+// answered takes the answer to a question off the screen and into the transcript.
+func answered(m *app, a question.Answered) tea.Cmd {
+	m.answer.follows = true
+	for _, waiting := range a.Asks {
+		m.transcript.Chose(waiting.Request.ID, a.Decision)
+	}
+	m.docks.Remove(a.Question)
+	return m.do(m.modes.Answered(a))
+}
+
 // do does what a part wants.
 func (m *app) do(intent part.Intent) tea.Cmd {
 	defer m.leaveStalePage()
@@ -144,12 +154,7 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 			m.transcript.Note(word.LevelInfo, w.Said)
 		}
 	case question.Answered:
-		m.answer.follows = true
-		for _, waiting := range w.Asks {
-			m.transcript.Chose(waiting.Request.ID, w.Decision)
-		}
-		m.docks.Remove(w.Question)
-		return m.do(m.modes.Answered(w))
+		return answered(m, w)
 	case modes.Asked:
 		m.facts.Replan = m.facts.Replan && !w.Plan
 		m.docks.Insert(w.Ask, m.setting())

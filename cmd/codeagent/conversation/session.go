@@ -378,29 +378,7 @@ func Join(base *Base, screen Face) *Session {
 		facts.Schema = string(s.JSON)
 	}
 	facts.Evidence, _ = ses.Workspace.Evidence()
-	unknown := sync.OnceFunc(func() {
-		if words := ses.trusted().Words(); words != "" {
-			ses.face.Emit(event.Notice{Level: word.LevelWarning, Text: words})
-		}
-	})
-	guides := instructions.New(ses.Workspace, ses.Gate.Base, ses.face.Emit)
-	var writing sync.Mutex // helpers write their prompts at the same time
-	prompt := func(facts prompts.Session, gate *approvals.Gate, runner *exec.Runner, preset string, set *tools.Set) string {
-		writing.Lock()
-		defer writing.Unlock()
-		// The live one, with session grants. If it cannot be had, no command runs under it either.
-		if live, err := runner.Resolve(gate.Base()); err == nil {
-			facts.Policy = live
-		}
-		facts.NoOutside, facts.Preset = gate.Model().NoOutside, preset
-		present := gate.Mode()
-		facts.Mode, facts.Refused = string(present), gate.Refused()
-		facts.Held = ses.Options.Attended && ses.Workspace.NotHeldUnder(present) == ""
-		facts.Git = ses.checkedOut()
-		unknown()
-		facts.Instructions, facts.Tools = guides.Current(), set.Names()
-		return prompts.System(facts)
-	}
+	prompt := ses.prompter()
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: int(ses.Workspace.Config.Context.At), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
@@ -449,6 +427,34 @@ func Join(base *Base, screen Face) *Session {
 	}
 	ses.describe(ses.chosen)
 	return ses
+}
+
+// prompter returns the function that writes the system text for the model of a gate, with facts that do not
+// change. Helpers may call it at the same time.
+func (ses *Session) prompter() func(facts prompts.Session, gate *approvals.Gate, runner *exec.Runner, preset string, set *tools.Set) string {
+	unknown := sync.OnceFunc(func() {
+		if words := ses.trusted().Words(); words != "" {
+			ses.face.Emit(event.Notice{Level: word.LevelWarning, Text: words})
+		}
+	})
+	guides := instructions.New(ses.Workspace, ses.Gate.Base, ses.face.Emit)
+	var writing sync.Mutex
+	return func(facts prompts.Session, gate *approvals.Gate, runner *exec.Runner, preset string, set *tools.Set) string {
+		writing.Lock()
+		defer writing.Unlock()
+		// The live one, with session grants. If it cannot be had, no command runs under it either.
+		if live, err := runner.Resolve(gate.Base()); err == nil {
+			facts.Policy = live
+		}
+		facts.NoOutside, facts.Preset = gate.Model().NoOutside, preset
+		present := gate.Mode()
+		facts.Mode, facts.Refused = string(present), gate.Refused()
+		facts.Held = ses.Options.Attended && ses.Workspace.NotHeldUnder(present) == ""
+		facts.Git = ses.checkedOut()
+		unknown()
+		facts.Instructions, facts.Tools = guides.Current(), set.Names()
+		return prompts.System(facts)
+	}
 }
 
 // languages are the language servers that may be started; nil: none.
