@@ -3,7 +3,7 @@ package agent
 // A job that listens on a port of the session's network is reached by the person's browser after a yes:
 //
 //	the job listens -> DecidePublish   a setting or an earlier yes ------> published, unasked
-//	  v question        nobody is asked, or an earlier no --> the model is told why not
+//	  v question        nobody is asked, or an earlier no --> the model reads why not
 //	ask, settle -> Job.Publish -> a note with both addresses goes with the next request
 
 import (

@@ -23,7 +23,7 @@ import (
 type Sources struct {
 	// File is the user's own config.toml; it may be absent.
 	File string
-	// Keys is the file of the kept keys; "": there are none.
+	// Keys is the file of the kept keys; "": no key is kept.
 	Keys string
 	// Profile is the NAME of the [profiles.NAME] in File that applies; "": none.
 	Profile string

@@ -8,7 +8,7 @@ import (
 )
 
 // Run runs b in the foreground, as Runner.Run does. SendBack makes it a job: then job is not nil, and
-// it goes on without ctx, sink, Holder and wall limit.
+// it continues without ctx, sink, Holder and wall limit.
 func (l *Jobs) Run(ctx context.Context, p sandbox.Policy, b Background, sink Sink) (job *Job, so Outcome, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, so, cannot("start", err)

@@ -141,7 +141,7 @@ func (s *serving) listener(t *testing.T, port uint16) sandbox.Listener {
 	}
 }
 
-// greeting connects and returns the first line that is answered, or why there is none.
+// greeting connects and returns the first line that is answered, or why nothing is.
 func greeting(at string) string {
 	c, err := net.DialTimeout("tcp", at, 5*time.Second)
 	if err != nil {

@@ -159,7 +159,7 @@ func (s *History) sent() {
 	}
 }
 
-// begun reads only the beginning of a turn's log; nil if there is none.
+// begun reads only the beginning of a turn's log; nil if it cannot be read.
 func (s *History) begun(n int) *kept {
 	f, err := hostfile.OpenFile(filepath.Join(s.folder(n), logName), os.O_RDONLY, 0)
 	if err != nil {

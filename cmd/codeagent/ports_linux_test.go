@@ -19,7 +19,7 @@ func servesPort(port int) scripted.Call {
 	return scripted.Call{Name: "shell", Arguments: fmt.Sprintf(`{"command":"python3 -u -m http.server %d","background":true,"wait_for":"Serving"}`, port)}
 }
 
-// fetched returns the status of a page, or why there is none.
+// fetched returns the status of a page, or why no page came.
 func fetched(url string) string {
 	c := http.Client{Timeout: 5 * time.Second}
 	r, err := c.Get(url)

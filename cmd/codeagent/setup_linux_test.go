@@ -98,7 +98,7 @@ func TestSetupOnTheScreen(t *testing.T) {
 	m.mu.Lock()
 	// The attack works on the bare file: in a command, by two tools.
 	if n := strings.Count(m.said, "bare-value"); n < 3 {
-		t.Errorf("the bare file was read %d times: the attack is none\n%s", n, m.said)
+		t.Errorf("the bare file was read %d times: the attack does not work\n%s", n, m.said)
 	}
 	if strings.Contains(m.said, key) {
 		t.Errorf("the model got the key:\n%s", m.said)

@@ -82,7 +82,8 @@ func (u *UndoStack) Since(turn int) (p *undo.Plan, opens string, err error) {
 	return u.judged(u.ses.Undo.PlanSince(turn, undo.MayChange(u.ses.Gate.Own())))
 }
 
-// Redo takes the last undo or rewind back, files first. u may be nil. The error is conversation.ErrNothing where there is none, or something was sent or changed since.
+// Redo takes the last undo or rewind back, files first. u may be nil. The error is conversation.ErrNothing
+// if nothing was undone, or something was sent or changed since.
 func Redo(ctx context.Context, ses *conversation.Session, u *UndoStack, face conversation.Face) (p *undo.Plan, r undo.Report, err error) {
 	files, talk := ses.Undone()
 	if files && u != nil {

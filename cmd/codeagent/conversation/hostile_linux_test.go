@@ -124,7 +124,7 @@ type hostileModel struct {
 	calls int
 	next  model.ToolCall
 	last  model.Request // of the last round
-	// helper returns the next calls of a helper; nil: there is none.
+	// helper returns the next calls of a helper; nil: it makes no calls.
 	helper func(model.Request) []model.ToolCall
 }
 

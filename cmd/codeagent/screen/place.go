@@ -58,7 +58,7 @@ func pick(ctx context.Context, s cli.Stdio, title, why, does string, places []li
 	return tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true}).PickPlace(ctx, title, why, does, places)
 }
 
-// withoutModel has the person set up a model, or choose the tour, if err says that there is none; false: err is
+// withoutModel has the person set up a model, or choose the tour, if err is that no model is configured; false: err is
 // about something else, or the person chose nothing. said is about what was kept.
 func withoutModel(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (_ cli.Flags, said string, played, ok bool) {
 	var none *conversation.NoModel
