@@ -588,6 +588,21 @@ func (ses *Session) Command(ctx context.Context, command string) error {
 	return ses.Agent.Command(ctx, command)
 }
 
+// Remember adds a line of the user's to a file of instructions. Where commands may write the file, /undo takes the
+// line out again, as after a turn, and undone says so.
+func (ses *Session) Remember(ctx context.Context, file, line string) (undone bool, err error) {
+	var before sandbox.ChangeObserver
+	if ses.Undo != nil && ses.Gate.Base().JudgeWrite(file).Allowed {
+		ses.sends()
+		ses.Undo.Begin("/memory " + line)
+		defer ses.Undo.End()
+		call := ses.Undo.Call()
+		defer call.Settle()
+		before = call
+	}
+	return before != nil, ses.Workspace.AddLine(ctx, file, line, before)
+}
+
 // Turn delivers a message and starts a turn in the undo history. The first message of the
 // run gets the images of -i, after those that its text numbers.
 func (ses *Session) Turn(ctx context.Context, in agent.Input) error {

@@ -225,11 +225,31 @@ func (in *Files) one(ctx context.Context, project *workspace.ProjectFiles, at in
 	return string(data), nil
 }
 
+// Place is a file that the person's words can be added to. New: it does not exist yet.
+type Place struct {
+	Path     string
+	Own, New bool
+}
+
+// Places are the user's own file and the project's. Where the project has none, an AGENTS.md stands for it.
+func (in *Files) Places() (out []Place) {
+	found := in.find()
+	if len(found) == 1 {
+		found = append(found, file{path: in.places[1]})
+	}
+	for i, f := range found {
+		if f.info == nil || f.info.Mode().IsRegular() {
+			out = append(out, Place{f.path, i == 0, f.info == nil})
+		}
+	}
+	return out
+}
+
 // Present are the paths of the files that exist now; whether each is trusted is decided when it is read.
 func (in *Files) Present() (names []string) {
-	for _, f := range in.find() {
-		if f.info != nil && f.info.Mode().IsRegular() {
-			names = append(names, f.path)
+	for _, at := range in.Places() {
+		if !at.New {
+			names = append(names, at.Path)
 		}
 	}
 	return names
