@@ -363,7 +363,7 @@ var starters = []permitted{
 	{"cmd/codeagent/acpcmd", "what is looked up beside the start of a session, ended with it"},
 	{"cmd/codeagent/servers", "the starts of the servers and who follows each to its end, ended by Close; who waits for all starts, which have time limits"},
 	{"cmd/codeagent/languages", "the ends of the servers, joined by Close"},
-	{"diagnostics", "the worker of a server, ended by Close"},
+	{"diagnostics", "the rounds of a server, one after another, joined by Close"},
 	{"cmd/codeagent/providers", "the lists of models of several providers, each ended by its time limit"},
 	{"cmd/codeagent/workspace", "what git trusts while a session starts, the sweep of old temporary folders"},
 	{"exec", "output copiers and the waiter, joined before Run returns; jobs"},
