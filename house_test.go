@@ -275,9 +275,11 @@ var rooms = []room{
 
 	// Test support. It may do what tests may; what ships must not depend on it.
 	{path: "sandbox/sandboxtest", support: true, imports: []string{"hostfile", "sandbox", "sandbox/protect/protecttest", "sandbox/resolved", "internal/fileworker", "internal/attack", "internal/golden", "internal/machine"}},
-	// Names of the table for tests that need some protected name.
 	// Calls that wait, for the tests of the broker's handlers.
 	{path: "linuxsandbox/broker/notify/notifytest", support: true, imports: []string{"linuxsandbox/broker/notify", "linuxsandbox/filter"}},
+	// Backends and scenes for the packages of tests that need the whole of linuxsandbox.
+	{path: "linuxsandbox/backendtest", support: true, imports: []string{"internal/attack", "internal/machine", "linuxsandbox", "linuxsandbox/cgroup", "linuxsandbox/netns", "linuxsandbox/plan", "sandbox", "sandbox/sandboxtest"}},
+	// Names of the table for tests that need some protected name.
 	{path: "sandbox/protect/protecttest", support: true, imports: []string{"sandbox/protect"}},
 	// Takes the suggestions that suites meet: codeagent must accept each, and each must help.
 	{path: "config/configtest", support: true, imports: []string{"approvals", "config", "event", "sandbox", "sandbox/named"}},
