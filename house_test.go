@@ -193,12 +193,12 @@ var rooms = []room{
 	{path: "tui/mention", floor: 3, imports: []string{"internal/short", "tui/keys", "tui/paint", "tui/part"}, pure: true},
 	// Marks in drawn lines say what a copy gives back.
 	{path: "tui/mark", floor: 3, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
-	{path: "tui/highlight", floor: 3, pure: true},
+	{path: "tui/highlight", floor: 3, imports: []string{"tui/paint"}, pure: true},
 	// Everything drawn goes through it: it makes hostile text harmless.
 	{path: "tui/palette", floor: 3, pure: true},
 	{path: "tui/paint", floor: 3, imports: []string{"internal/short", "internal/visible", "tui/mark", "tui/palette"}, pure: true, libraries: []string{"charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi"}},
 	{path: "tui/denial", floor: 3, imports: []string{"internal/short", "sandbox", "tui/paint"}, pure: true},
-	{path: "tui/diff", floor: 3, imports: []string{"tui/paint"}, pure: true, libraries: []string{"znkr.io/diff"}},
+	{path: "tui/diff", floor: 3, imports: []string{"event", "sandbox", "tui/highlight", "tui/paint"}, pure: true, libraries: []string{"znkr.io/diff"}},
 	{path: "tui/markdown", floor: 3, imports: []string{"tui/highlight", "tui/mark", "tui/paint"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi", "github.com/yuin/goldmark/ast", "github.com/yuin/goldmark/extension/ast", "github.com/yuin/goldmark/parser", "github.com/yuin/goldmark/text", "github.com/yuin/goldmark/util"}},
 	{path: "tui/composer", floor: 3, imports: []string{"tui/keys", "tui/message", "tui/paint", "tui/part"}, pure: true},
 	{path: "tui/picker", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint", "tui/part"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
@@ -207,7 +207,7 @@ var rooms = []room{
 	{path: "tui/home", floor: 3, imports: []string{"event", "internal/short", "tui/paint"}, pure: true},
 	{path: "tui/page", floor: 3, imports: []string{"internal/short", "tui/keys", "tui/paint", "tui/part"}, pure: true},
 	{path: "tui/reader", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint", "tui/part", "tui/transcript"}, pure: true},
-	{path: "tui/undoing", floor: 3, imports: []string{"internal/short", "tui/lists", "tui/page", "tui/paint", "tui/part", "tui/transcript"}, pure: true},
+	{path: "tui/undoing", floor: 3, imports: []string{"event", "internal/short", "tui/diff", "tui/lists", "tui/page", "tui/paint", "tui/part", "tui/transcript"}, pure: true},
 	{path: "tui/lines", floor: 3, imports: []string{"tui/form", "tui/keys", "tui/page", "tui/paint", "tui/part", "tui/picker", "tui/question", "tui/slash", "tui/transcript"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
 	{path: "tui/memory", floor: 3, imports: []string{"tui/part", "tui/picker"}, pure: true},
 	{path: "tui/settings", floor: 3, imports: []string{"tui/keys", "tui/lists", "tui/part", "tui/picker"}, pure: true},
@@ -239,7 +239,7 @@ var rooms = []room{
 	// One package a command, and below them what they share. None knows package main.
 	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "event", "exec", "hostfile", "internal/picture", "internal/visible", "model", "prompts", "sandbox", "session", "tools", "tui", "tui/attention", "tui/clipboard", "tui/fill", "tui/footer", "tui/home", "tui/keys", "tui/lists", "tui/memory", "tui/message", "tui/paint", "tui/palette", "tui/picker", "tui/rewind", "tui/settings", "tui/setup", "tui/templates", "tui/undoing", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "approvals/rules", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "event", "exec", "gitrun", "headless", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "model", "prompts", "sandbox"}},
-	{path: "cmd/codeagent/acpcmd", floor: 4, imports: []string{"acp", "agent", "approvals", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "prompts", "session", "tools", "undo"}},
+	{path: "cmd/codeagent/acpcmd", floor: 4, imports: []string{"acp", "agent", "approvals", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "prompts", "session", "undo"}},
 	// What the screen and an editor offer beside talking: written once, shown in two ways.
 	{path: "cmd/codeagent/commands", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "approvals/plain", "approvals/without", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "event", "exec", "hostfile", "internal/short", "internal/visible", "prompts", "sandbox", "undo"}},
 	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/extensions", "cmd/codeagent/instructions", "cmd/codeagent/languages", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "egress", "event", "exec", "hooks", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "telemetry", "tools", "undo"}},

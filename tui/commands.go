@@ -114,7 +114,9 @@ func (m *app) commands() slash.Commands {
 		{Name: "theme", Takes: "[name]", Help: "other colours", Run: m.themes},
 		{Name: "config", Help: "the settings that people change: their values, where each comes from", Run: func(string) part.Intent { return m.config(model) }, Missing: e.Settings == nil || e.Setting == nil},
 		{Name: "sandbox", Help: "what commands may touch now", Run: text("Sandbox", e.Sandbox, page.Words), Missing: e.Sandbox == nil},
-		{Name: "diff", Help: "what differs from the last commit", Run: text("Changes since the last commit", e.Diff, diff.Lines), Missing: e.Diff == nil},
+		{Name: "diff", Help: "what differs from the last commit", Run: text("Changes since the last commit", e.Diff, func(t *paint.Theme, w int, s string) []string {
+			return diff.Lines(t, w, diff.Rows(s))
+		}), Missing: e.Diff == nil},
 		{Name: "mcp", Help: "the MCP servers: state, tools, what their sandboxes open; restart one", Run: shows(func() part.Overlay { return lists.OfServers(s, e.Servers) }), Missing: e.Servers == nil},
 		{Name: "skills", Help: "the skills and hooks in use, and which are left out", Run: text("Skills and hooks", e.Skills, page.Words), Missing: e.Skills == nil},
 		{Name: "plan", Takes: "[task]", Help: "show the model's plan; or have it plan a task, and change nothing until you accept", Run: m.plan, Missing: e.Plan == nil},
