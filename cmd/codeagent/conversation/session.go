@@ -77,7 +77,7 @@ type Audience struct {
 	Hint string
 	// Past is how much of the earlier conversation the face is shown.
 	Past Past
-	// Mentions: a message that names resources of MCP servers, as @NAME:uri, brings them along. Only
+	// Mentions: a message that names resources of MCP servers, as @NAME:uri, or lines of files brings them along. Only
 	// where a person or a script of theirs writes the messages.
 	Mentions bool
 	// Unsaved is tools.Options.Unsaved.
