@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -136,24 +137,12 @@ func (h *helper) id(call string) string {
 	return fmt.Sprintf("%s/%d/%s", h.call.model.ID, h.number, call)
 }
 
-// renamed is e with IDs of calls that are unique in the session.
+// renamed is e, its field CallID, if it has one, unique in the session.
 func (h *helper) renamed(e event.Event) event.Event {
-	switch e := e.(type) {
-	case event.ToolStarted:
-		e.CallID = h.id(e.CallID)
-		return e
-	case event.ToolOutput:
-		e.CallID = h.id(e.CallID)
-		return e
-	case event.ToolFinished:
-		e.CallID = h.id(e.CallID)
-		return e
-	case event.PermissionRequested:
-		e.CallID = h.id(e.CallID)
-		return e
-	case event.PermissionAnswered:
-		e.CallID = h.id(e.CallID)
-		return e
+	out := reflect.New(reflect.TypeOf(e)).Elem()
+	out.Set(reflect.ValueOf(e))
+	if call := out.FieldByName("CallID"); call.IsValid() {
+		call.SetString(h.id(call.String()))
 	}
-	return e
+	return out.Interface().(event.Event)
 }
