@@ -188,8 +188,11 @@ func TestHelperHooks(t *testing.T) {
 		}
 		list = append(list, h)
 	}
-	r.cfg.Hooks = hooks.New(hooks.Options{Hooks: list, Run: func(_ context.Context, h hooks.Hook, stdin []byte) hooks.Exit {
+	r.cfg.Hooks = hooks.New(hooks.Options{Hooks: list, Run: func(_ context.Context, h hooks.Hook, p sandbox.Policy, stdin []byte) hooks.Exit {
 		fired = append(fired, string(h.Event))
+		if look := strings.Contains(string(stdin), `"look"`); look == (len(p.Write) > 0) {
+			t.Errorf("%s may write %v", stdin, p.Write)
+		}
 		if h.Event == hooks.BeforeTool && strings.Contains(string(stdin), `"look"`) {
 			return hooks.Exit{Exit: 2, Stderr: []byte("not here")}
 		}

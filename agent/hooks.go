@@ -37,6 +37,7 @@ func fire(ctx context.Context, a *Agent, in hooks.Input) (answer hooks.Answer) {
 	if !a.cfg.Hooks.Has(in.Event) {
 		return answer
 	}
+	in.Policy = a.cfg.Gate.Ungranted() // a helper's lets nothing be written, whatever the hook makes of the call
 	if err := contain(func() error {
 		answer = a.cfg.Hooks.Fire(ctx, in)
 		return nil

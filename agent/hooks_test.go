@@ -23,7 +23,7 @@ func hookedBy(t *testing.T, r rig, says map[hooks.Event]string) *[]string {
 	t.Helper()
 	var mu sync.Mutex
 	var ran []string
-	o := hooks.Options{Run: func(_ context.Context, h hooks.Hook, stdin []byte) hooks.Exit {
+	o := hooks.Options{Run: func(_ context.Context, h hooks.Hook, _ sandbox.Policy, stdin []byte) hooks.Exit {
 		mu.Lock()
 		defer mu.Unlock()
 		if !json.Valid(stdin) {

@@ -17,6 +17,7 @@ import (
 
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
+	"codeagent/sandbox"
 )
 
 // Event is the point of a turn at which a hook runs.
@@ -135,8 +136,8 @@ type Exit struct {
 // Options is what a Set needs.
 type Options struct {
 	Hooks []Hook
-	// Run runs a hook in the sandbox. stdin is one JSON object.
-	Run func(ctx context.Context, h Hook, stdin []byte) Exit
+	// Run runs a hook in the sandbox under p, the policy of the input. stdin is one JSON object.
+	Run func(ctx context.Context, h Hook, p sandbox.Policy, stdin []byte) Exit
 	// Session and Folder are in each input.
 	Session, Folder string
 }
@@ -170,7 +171,7 @@ func (s *Set) Fire(ctx context.Context, in Input) (out Answer) {
 			stdin, err := p.encode(s.opts)
 			ended := Exit{Err: err}
 			if err == nil {
-				ended = s.opts.Run(ctx, h, stdin)
+				ended = s.opts.Run(ctx, h, in.Policy, stdin)
 			}
 			if ctx.Err() != nil {
 				return out // the turn ends; its own reason counts

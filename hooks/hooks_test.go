@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codeagent/event/word"
+	"codeagent/sandbox"
 )
 
 // TestAnswers: what a hook can answer, at each event. Nothing that it prints permits anything: an
@@ -59,7 +60,7 @@ func TestAnswers(t *testing.T) {
 		"escape sequences":     {BeforeTool, Exit{Exit: 2, Stderr: []byte("a\x1b[2J\u202e\xff\nb")}, "a␛[2J<U+202E>", "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := New(Options{Hooks: []Hook{compiled(t, Hook{Event: c.event, Command: "check"})}, Run: func(context.Context, Hook, []byte) Exit { return c.ended }})
+			s := New(Options{Hooks: []Hook{compiled(t, Hook{Event: c.event, Command: "check"})}, Run: func(context.Context, Hook, sandbox.Policy, []byte) Exit { return c.ended }})
 			a := s.Fire(t.Context(), Input{Event: c.event, Call: &Call{Tool: "shell"}})
 			if a.Denied != (c.deny != "") || !strings.Contains(a.Reason, c.deny) {
 				t.Errorf("denied %v: %q, want %q", a.Denied, a.Reason, c.deny)
@@ -92,7 +93,7 @@ func TestJoin(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		list = append(list, compiled(t, Hook{Event: BeforeTool, Command: name}))
 	}
-	s := New(Options{Hooks: list, Run: func(_ context.Context, h Hook, _ []byte) Exit {
+	s := New(Options{Hooks: list, Run: func(_ context.Context, h Hook, _ sandbox.Policy, _ []byte) Exit {
 		ran = append(ran, h.Command)
 		return Exit{Stdout: []byte(outputs[h.Command])}
 	}})
@@ -115,7 +116,7 @@ func TestMatchersOfJavaScript(t *testing.T) {
 	if err != nil || len(list) != 1 || len(said) != 1 || !strings.Contains(said[0], "runs at every tool call: settings.json PreToolUse: ") {
 		t.Fatalf("%+v, %q, %v", list, said, err)
 	}
-	s := New(Options{Hooks: list, Run: func(context.Context, Hook, []byte) Exit { return Exit{Exit: 2} }})
+	s := New(Options{Hooks: list, Run: func(context.Context, Hook, sandbox.Policy, []byte) Exit { return Exit{Exit: 2} }})
 	for _, tool := range []string{"shell", "read_file"} {
 		if a := s.Fire(t.Context(), Input{Event: BeforeTool, Call: &Call{Tool: tool}}); !a.Denied {
 			t.Errorf("%s runs: %+v", tool, a)
@@ -170,7 +171,7 @@ func TestClaude(t *testing.T) {
 		t.Fatalf("%+v, %q, %v", list, left, err)
 	}
 	var given []string
-	s := New(Options{Hooks: list, Session: "s1", Folder: "/w", Run: func(_ context.Context, h Hook, stdin []byte) Exit {
+	s := New(Options{Hooks: list, Session: "s1", Folder: "/w", Run: func(_ context.Context, h Hook, _ sandbox.Policy, stdin []byte) Exit {
 		var in struct {
 			Event   string         `json:"hook_event_name"`
 			Session string         `json:"session_id"`

@@ -14,6 +14,8 @@ import (
 // Input is what happens at an event.
 type Input struct {
 	Event Event
+	// Policy is what the hook may access: that of whoever it runs for, without answers of the user's.
+	Policy sandbox.Policy
 	// Call is the tool call, of BeforeTool, AfterTool and Question.
 	Call *Call
 	// Result is how the call ended, of AfterTool.

@@ -3,6 +3,7 @@ package conversation
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +24,7 @@ import (
 // sandbox, and each other call by the session itself: it must work there.
 
 // TestHostileHelper makes the attempts in every setting.
-func TestHostileHelper(t *testing.T) { inSettings(t, "^TestHelperInSetting$") }
+func TestHostileHelper(t *testing.T) { inSettings(t, "^TestHelper.*InSetting$") }
 
 // helperAttempt is one attempt. Words in braces stand for what the scene has.
 type helperAttempt struct {
@@ -93,6 +94,10 @@ func helperAttempts() (out []helperAttempt) {
 			out = append(out, helperAttempt{name: name + " of " + file, script: strings.ReplaceAll(script, "{r}", file)})
 		}
 	}
+	for _, w := range helperWays {
+		out = append(out, helperAttempt{name: w[0], script: strings.ReplaceAll(w[1], "{t}", w[2]), left: w[2]})
+	}
+	out = append(out, helperAttempt{name: "standard input of a server", script: intoServer, kept: "{work}/keep-server"})
 	for name, script := range helperOthers {
 		out = append(out, helperAttempt{name: name, script: script})
 	}
@@ -118,6 +123,7 @@ func helperCalls() (out []helperAttempt) {
 		{name: "an edit", tool: "apply_patch", left: "{work}/patched", arguments: obj{"patch": "*** Begin Patch\n*** Add File: patched\n+won\n*** End Patch\n"}},
 		{name: "an edit by shell", tool: "shell", left: "{work}/patched2", arguments: obj{"command": "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: patched2\n+won\n*** End Patch\nEOF"}},
 		{name: "a folder elsewhere", tool: "shell", left: "{granted}/elsewhere", arguments: obj{"command": "touch elsewhere", "workdir": "{granted}"}},
+		{name: "a tool of a server", tool: "writes__keep", kept: "{work}/keep-tool", arguments: obj{"scene": obj{"Path": "{work}/keep-tool"}}},
 		{name: "independent", tool: "shell", left: "{granted}/independent", arguments: obj{"command": "touch {granted}/independent", "independent": true}},
 	}
 }
@@ -127,8 +133,13 @@ func TestHelperInSetting(t *testing.T) {
 	setting := attack.CurrentSetting(t, "TestHostileHelper")
 	h := newHostileHost(t)
 	free, boxed := h.scene("bare"), h.scene("boxed")
-	ses := h.session(boxed, true, fmt.Sprintf("[sandbox]\nadd_dirs = [%q]\ndeny_read = [%q]\n", helperStage(t, boxed), boxed.Home+"/.ssh"))
+	h.bare(free, "writes"+free.Mark)
+	ses := h.session(boxed, true, fmt.Sprintf("[sandbox]\nadd_dirs = [%q]\ndeny_read = [%q]\n[mcp.servers.writes]\ncommand = %q\nargs = [%s]\nsandbox.workspace = \"write\"\n",
+		helperStage(t, boxed), boxed.Home+"/.ssh", os.Args[0], quotedList(hostileArgs("writes"+boxed.Mark))))
 	t.Cleanup(ses.ses.Close)
+	if err := ses.ses.Servers.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	helperStage(t, free)
 	ses.face.yes = func(r approvals.Request) approvals.Answer {
 		for _, d := range []approvals.Decision{approvals.Session, approvals.OutsideSession, approvals.Once, approvals.Outside} {
@@ -141,7 +152,7 @@ func TestHelperInSetting(t *testing.T) {
 	temp := map[*hostileScene]string{free: free.Out + "/temp", boxed: ses.ses.Workspace.Policy.Temp}
 	fill := func(s *hostileScene, text string) string {
 		return strings.NewReplacer("{work}", s.Work, "{added}", s.Out+"/added", "{granted}", s.Out+"/granted", "{temp}", temp[s], "{home}", s.Home, "{out}", s.Out,
-			"{state}", s.State, "{tcp}", fmt.Sprint(s.TCP), "{udp}", fmt.Sprint(s.UDP), "{unix}", s.Unix, "{abstract}", s.Abstract, "{host}", fmt.Sprint(s.Host)).Replace(text)
+			"{state}", s.State, "{tcp}", fmt.Sprint(s.TCP), "{udp}", fmt.Sprint(s.UDP), "{unix}", s.Unix, "{abstract}", s.Abstract, "{host}", fmt.Sprint(s.Host), "{mark}", s.Mark).Replace(text)
 	}
 	worked := func(s *hostileScene, a helperAttempt, said string) bool {
 		switch {
@@ -258,7 +269,8 @@ func helperStage(t *testing.T, s *hostileScene) string {
 			t.Fatal(err)
 		}
 	}
-	for name := range changes {
+	names := append(slices.Collect(maps.Keys(changes)), "server", "tool")
+	for _, name := range names {
 		if err := os.WriteFile(s.Work+"/keep-"+strings.ReplaceAll(name, " ", "-"), []byte("keep\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -59,9 +59,13 @@ type hostileFace struct {
 	inquired []inquiry.Question
 	yes      func(approvals.Request) approvals.Answer
 	news     *sync.Cond // of notices; nil: nobody waits
+	seen     func(event.Event)
 }
 
 func (f *hostileFace) Emit(e event.Event) {
+	if f.seen != nil {
+		f.seen(e)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch e := e.(type) {
