@@ -28,7 +28,6 @@ func TestModesOnTheScreen(t *testing.T) {
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 		term := golden.Start(t, cmd, 120, 40)
 		term.WaitFor("apply_patch wants to edit")
-		term.WaitFor("│  1 + one") // what the edit does, with line numbers
 		term.WaitFor("3 this session, all edits in the workspace")
 		term.Write("\x193")
 		term.WaitFor("wants to run") // b was edited without a question
@@ -124,6 +123,52 @@ func TestPlanOnTheScreen(t *testing.T) {
 		term.WaitFor("Second turn over.")
 		if _, err := os.Lstat(filepath.Join(u.work, "a")); err != nil {
 			t.Error(err)
+		}
+		term.WaitGone("Working")
+		term.Write("\x04")
+		_ = term.WaitExit() // however it ends
+	})
+}
+
+// TestPlanByKeyOnTheScreen: Shift+Tab to plan mode; a turn that plans changes nothing; after the person accepts
+// the plan the model goes on, now in accept edits: an edit in the folder is not asked about, a write outside is.
+func TestPlanByKeyOnTheScreen(t *testing.T) {
+	t.Parallel()
+	eachUser(t, func(t *testing.T, u user) {
+		edit := scripted.Reply{Calls: []scripted.Call{{Name: "apply_patch", Arguments: arguments("patch", "*** Begin Patch\n*** Add File: a\n+one\n*** End Patch\n")}}}
+		outside := filepath.Join(u.home, "outside")
+		srv := serve(t, edit,
+			scripted.Reply{Calls: []scripted.Call{{Name: "update_plan", Arguments: `{"plan":[{"step":"write a","status":"pending"}]}`}}},
+			scripted.Reply{Text: "This is the plan."},
+			edit, scripted.Reply{Calls: []scripted.Call{shellCall("echo x > b; echo x > " + outside)}}, scripted.Reply{Text: "Second turn over."})
+		cmd := u.codeagent("--model", "test")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		term := golden.Start(t, cmd, 120, 40)
+		term.WaitFor("workspace-write · accept edits")
+		term.Write("\x1b[Z")
+		term.WaitFor("read-only · plan")
+		term.Write("add a\r")
+		term.WaitFor("accept the plan above and leave plan mode?")
+		if _, err := os.Lstat(filepath.Join(u.work, "a")); err == nil {
+			t.Error("a was made in plan mode")
+		}
+		if got := results(srv); len(got) == 0 || !strings.Contains(got[0], "plan mode: nothing is changed") {
+			t.Errorf("the model read %q", got)
+		}
+		term.Write("\x191")
+		term.WaitFor("to write ~/outside") // the edit and b came before it, unasked
+		for _, name := range []string{"a", "b"} {
+			if _, err := os.Lstat(filepath.Join(u.work, name)); err != nil {
+				t.Error(err)
+			}
+		}
+		term.WaitFor("workspace-write · accept edits")
+		term.Write("\x19n")
+		term.WaitFor("reason (optional)")
+		term.Write("\r")
+		term.WaitFor("Second turn over.")
+		if _, err := os.Lstat(outside); err == nil {
+			t.Error("it wrote outside after a no")
 		}
 		term.WaitGone("Working")
 		term.Write("\x04")
