@@ -35,8 +35,6 @@ type LanguageServer struct {
 	// Env are variables for it, and Inherited those of the user's that it gets.
 	Env       map[string]string
 	Inherited []string
-	// Set: the settings name it.
-	Set bool
 }
 
 // languageServers are the built-in ones.
@@ -94,7 +92,7 @@ func (s LanguageServer) changed(own LanguageServer) LanguageServer {
 			s.Languages[end] = cmp.Or(own.Language, s.Name)
 		}
 	}
-	s.Read, s.Set = slices.Concat(s.Read, own.Read), true
+	s.Read = slices.Concat(s.Read, own.Read)
 	return s
 }
 

@@ -160,6 +160,29 @@ func (e *acting) request(method, params string) acpMessage {
 	}
 }
 
+// TestACPUndo: /undo and /redo step through the turns, as on the screen, and a message ends that.
+func TestACPUndo(t *testing.T) {
+	t.Parallel()
+	for name, a := range editorsOf {
+		u := newUser(t, "self", -1)
+		file := filepath.Join(u.work, "a")
+		write := func(text string) scripted.Reply {
+			return scripted.Reply{Calls: []scripted.Call{shellCall("echo " + text + " > a")}}
+		}
+		srv := serve(t, write("one"), scripted.Reply{Text: "over"}, write("two"), scripted.Reply{Text: "over"}, scripted.Reply{Text: "over"})
+		e := a.start(t, u, srv.URL, file)
+		for _, step := range [][2]string{
+			{"go", "one"}, {"go", "two"}, {"/redo", "two"}, {"/undo", "one"}, {"/undo", ""}, {"/redo", "one"}, {"/redo", "two"},
+			{"/undo", "one"}, {"go", "one"}, {"/redo", "one"},
+		} {
+			e.request("session/prompt", `{"sessionId":"`+e.id+`","prompt":[{"type":"text","text":"`+step[0]+`"}]}`)
+			if text, _ := os.ReadFile(file); strings.TrimSpace(string(text)) != step[1] {
+				t.Errorf("%s: after %s: %q, want %q", name, step[0], text, step[1])
+			}
+		}
+	}
+}
+
 // TestACPPlan: /plan and the mode plan close the workspace, and another mode opens it again.
 func TestACPPlan(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,8 @@
 package escapes
 
 import (
+	"codeagent/internal/attack"
+	"codeagent/linuxsandbox/broker/evidence"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"codeagent/internal/attack"
-	"codeagent/linuxsandbox/broker/evidence"
 
 	"golang.org/x/sys/unix"
 )

@@ -3,6 +3,7 @@
 package escapes
 
 import (
+	"codeagent/internal/attack"
 	"errors"
 	"fmt"
 	"os"
@@ -10,8 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"codeagent/internal/attack"
 
 	"golang.org/x/sys/unix"
 )

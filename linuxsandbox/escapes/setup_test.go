@@ -5,17 +5,18 @@
 package escapes
 
 import (
+	"os"
 	"testing"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/linuxsandbox"
-	"codeagent/linuxsandbox/backendtest"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
 
-// tests are those of this package, which run again as other users and in other settings.
-var tests = backendtest.Tests("codeagent/linuxsandbox/escapes")
+// tests are those of this package, which run again in other settings.
+var tests = attack.Tests{Package: "codeagent/linuxsandbox/escapes", Env: []string{sandboxtest.NoPause}}
 
 // TestMain lets the test binary be each of the attackers.
 func TestMain(m *testing.M) {
@@ -25,7 +26,10 @@ func TestMain(m *testing.M) {
 	blindVictim()
 	tempVictim()
 	hostileVictim()
-	backendtest.Main(m)
+	sandboxtest.HeedSignals()
+	code := machine.Run(m)
+	tests.Remove()
+	os.Exit(code)
 }
 
 // newBackend returns a backend that finds host names with lookup.

@@ -3,12 +3,11 @@
 package escapes
 
 import (
+	"codeagent/internal/attack"
 	"os"
 	"runtime"
 	"sync/atomic"
 	"unsafe"
-
-	"codeagent/internal/attack"
 
 	"golang.org/x/sys/unix"
 )

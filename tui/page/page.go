@@ -37,20 +37,11 @@ type text struct {
 	read  func(context.Context) (string, error)
 	lines func(t *paint.Theme, w int, s string) []string
 	now   string
-	drawn func(t *paint.Theme, w int) []string
-}
-
-// Once draws again only for another theme or width: a page is drawn far more often than it changes.
-func Once(draw func(t *paint.Theme, w int) []string) func(t *paint.Theme, w int) []string {
-	var drawn []string
-	var theme *paint.Theme
-	width := 0
-	return func(t *paint.Theme, w int) []string {
-		if t != theme || w != width {
-			drawn, theme, width = draw(t, w), t, w
-		}
-		return drawn
-	}
+	ready bool
+	// drawn are the lines in theme and width: a page is drawn far more often than its text changes.
+	drawn []string
+	theme *paint.Theme
+	width int
 }
 
 // textMost bounds a page of words.
@@ -92,14 +83,17 @@ func reading(k *keys.Table, title string, read func(context.Context) (string, er
 }
 
 func (x *text) draw(t *paint.Theme, w int) []string {
-	if x.drawn == nil {
+	switch {
+	case !x.ready:
 		return []string{t.Paint(paint.Dim, "…")}
+	case x.drawn == nil || t != x.theme || w != x.width:
+		x.drawn, x.theme, x.width = x.lines(t, w, x.now), t, w
 	}
-	return x.drawn(t, w)
+	return x.drawn
 }
 
 // Ready reports whether the text was read.
-func (p *Page) Ready() bool { return p.text == nil || p.text.drawn != nil }
+func (p *Page) Ready() bool { return p.text == nil || p.text.ready }
 
 // Load reads the text.
 func (p *Page) Load() part.Intent {
@@ -113,9 +107,8 @@ func (p *Page) Load() part.Intent {
 			s = strings.TrimSpace(s + "\n\n" + err.Error())
 		}
 		return func() part.Intent {
-			if x.drawn == nil || s != x.now {
-				x.now = s
-				x.drawn = Once(func(t *paint.Theme, w int) []string { return x.lines(t, w, s) })
+			if !x.ready || s != x.now {
+				x.now, x.ready, x.drawn = s, true, nil
 			}
 			return nil
 		}

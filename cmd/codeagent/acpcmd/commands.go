@@ -51,6 +51,7 @@ func builtin() []command {
 			return reply{}, commands.Compact(ctx, o.ses, focus)
 		}},
 		{name: "undo", takes: "[preview] [skip]", help: "undo what the last turn changed; preview only shows it, skip takes the turn before", run: (*open).undo},
+		{name: "redo", help: "take the last undo back, until something is sent or changed", run: (*open).redo},
 		{name: "ps", takes: "[end ID]", help: "the background commands and the end of their output; end one", run: (*open).jobs},
 		{name: "sandbox", help: "what commands may touch now", run: func(o *open, _ context.Context, _ string) (reply, error) {
 			return page(commands.Sandbox(o.ses)), nil

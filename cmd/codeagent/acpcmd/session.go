@@ -17,6 +17,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/mcp/inquiry"
 	"codeagent/prompts"
+	"codeagent/tools"
 )
 
 // hint is what the editor's user can do about a refusal: flags of codeagent exec help nobody here.
@@ -77,9 +78,14 @@ func (o *open) Emit(e event.Event) {
 	o.face.Emit(e)
 }
 
-// Ask asks the editor's user.
+// Ask asks the editor's user, who sees what an edit would change.
 func (o *open) Ask(ctx context.Context, r approvals.Request) (approvals.Answer, error) {
-	return o.face.Ask(ctx, r)
+	ws := o.ses.Workspace
+	var changes []event.FileChange
+	if ws.Runner != nil {
+		changes = tools.Preview(ctx, ws.Runner, ws.Files, o.ses.Gate.Base(), r.Action)
+	}
+	return o.face.Ask(ctx, r, changes)
 }
 
 // Steer returns nothing: a prompt that comes while another runs waits for its end.

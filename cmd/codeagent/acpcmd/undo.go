@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/commands"
+	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/undocmd"
 	"codeagent/undo"
 )
@@ -55,4 +57,17 @@ func (o *open) undo(ctx context.Context, argument string) (reply, error) {
 		lines = append(lines, "nothing was restored")
 	}
 	return page(strings.Join(lines, "\n") + "\n"), err
+}
+
+// redo takes the last undo back.
+func (o *open) redo(ctx context.Context, _ string) (reply, error) {
+	p, r, err := commands.Redo(ctx, o.ses, o.undoing, o)
+	if errors.Is(err, conversation.ErrNothing) {
+		return page(err.Error()), nil
+	}
+	if p == nil {
+		return reply{}, err
+	}
+	result := undocmd.ResultOf(p, r, "")
+	return page(strings.Join(slices.Concat([]string{undocmd.TurnOf(p)}, result.Did, result.Left), "\n")), err
 }

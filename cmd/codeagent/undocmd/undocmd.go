@@ -34,16 +34,21 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			"one last used in this folder that changed something. What you changed yourself since is left alone\n" +
 			"and listed; it can be undone later, once it is as the agent left it. Called again undo goes back one\n" +
 			"more turn. A turn of which nothing can be put back stays the last one: --skip passes over it. The\n" +
-			"status is 1 where nothing was restored.",
+			"status is 1 where nothing was restored. --redo takes the last undo, or the files of a rewind, back;\n" +
+			"called again, the one before it, until the session goes on.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				how.id = args[0]
 			}
+			if how.redo && how.skip > 0 {
+				return cli.Usage(errors.New("--redo takes the last undo back; --skip passes over turns to undo"))
+			}
 			return run(cmd.Context(), s, *f, how)
 		},
 	}
 	cmd.Flags().BoolVar(&how.dry, "dry-run", false, "show what would be done, and do nothing")
+	cmd.Flags().BoolVar(&how.redo, "redo", false, "take the last undo back")
 	cmd.Flags().CountVar(&how.skip, "skip", "leave the last turn as it is and undo the one before it; again for one more")
 	return cmd
 }
@@ -52,6 +57,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 type undoHow struct {
 	id   string // of the session; "" means the last one
 	dry  bool
+	redo bool
 	skip int // how many turns to skip
 }
 
@@ -66,6 +72,9 @@ func (h undoHow) command() string {
 	command := "codeagent undo"
 	if h.id != "" {
 		command += " " + h.id
+	}
+	if h.redo {
+		command += " --redo"
 	}
 	return command + strings.Repeat(" --skip", h.skip)
 }
@@ -96,9 +105,9 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 		return cli.StorageError(err)
 	}
 	defer kept.Close()
-	p, err := skipTurns(kept, undo.MayChange(b.Policy), how.skip)
+	p, err := planned(kept, undo.MayChange(b.Policy), how)
 	if errors.Is(err, undo.ErrNothing) {
-		return cli.Hinted(cli.ExitFailed, errors.New("nothing to undo in session "+sum.ID), "another session is named by its ID: codeagent sessions lists them")
+		return cli.Hinted(cli.ExitFailed, fmt.Errorf("nothing to %s in session %s", how.verb(), sum.ID), "another session is named by its ID: codeagent sessions lists them")
 	}
 	if err != nil {
 		return err
@@ -134,7 +143,10 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	}
 	switch {
 	case err == nil && len(r.Done) == 0:
-		hints := []string{"the turn before it: " + how.further()}
+		var hints []string
+		if !how.redo {
+			hints = []string{"the turn before it: " + how.further()}
+		}
 		if len(p.Conflicts)+len(p.NotKept)+len(r.Failed) > 0 {
 			hints = slices.Insert(hints, 0, "what was left alone can be undone once it is again as the agent left it")
 		}
@@ -145,10 +157,20 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	return err
 }
 
-// skipTurns returns the plan for the last turn with something to undo, after skip others.
-func skipTurns(kept *undo.History, may func(undo.Step) string, skip int) (*undo.Plan, error) {
+func (h undoHow) verb() string {
+	if h.redo {
+		return "redo"
+	}
+	return "undo"
+}
+
+// planned returns the plan for the last turn with something to undo, after those to skip, or for the last undo.
+func planned(kept *undo.History, may func(undo.Step) string, how undoHow) (*undo.Plan, error) {
+	if how.redo {
+		return kept.PlanRedo(may)
+	}
 	p, err := kept.Plan(may)
-	for ; err == nil && skip > 0; skip-- {
+	for skip := how.skip; err == nil && skip > 0; skip-- {
 		p, err = kept.Earlier(p, may)
 	}
 	return p, err

@@ -1,0 +1,5 @@
+//go:build linux
+
+package linuxsandbox
+
+var oldAttempts []metadataAttempt

@@ -1,5 +1,0 @@
-//go:build linux
-
-package denials
-
-var oldAttempts []metadataAttempt
