@@ -6,10 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/golden"
 	"codeagent/model"
+	"codeagent/sandbox"
 )
 
 // helping is a call of delegate that runs, and what its helpers do.
@@ -40,6 +42,16 @@ func helped() event.Event {
 	}}
 }
 
+// askedByHelper is a question of a helper, which its title names.
+func askedByHelper() approvals.Request {
+	action := approvals.Action{CallID: "d/3/1", Tool: "fetch_url", Kind: word.KindFetch, Title: "fetch https://docs.example/limits", Command: "https://docs.example/limits"}
+	return approvals.Request{
+		ID: "q", CallID: action.CallID, Title: "helper 3 (search): fetch_url wants to reach docs.example:443", Action: action,
+		Grant:   sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "docs.example", Port: 443}}},
+		Options: []approvals.Option{{Key: "1", Decision: approvals.Once, Label: "this once"}, {Key: "2", Decision: approvals.Session, Label: "this session"}, {Key: "n", Decision: approvals.Deny, Label: "no, because …"}, {Key: "s", Decision: approvals.Stop, Label: "stop"}},
+	}
+}
+
 // TestHelpersOnTheScreen: each helper has one line below the call, Enter on it reads what they do, Tab the
 // next one, and a resumed session shows the lines as they ended.
 func TestHelpersOnTheScreen(t *testing.T) {
@@ -51,6 +63,10 @@ func TestHelpersOnTheScreen(t *testing.T) {
 		r := newRig(t, size[0], size[1])
 		r.emit(helping()...)
 		check(r, "work")
+		asked := newRig(t, size[0], size[1])
+		asked.emit(helping()...)
+		asked.put(askedByHelper())
+		check(asked, "ask")
 		r.press("ctrl+up", "enter")
 		check(r, "read")
 		r.press("tab")
