@@ -99,8 +99,9 @@ type Gate struct {
 	*limiter
 	*asker
 	*starter
-	*shutPorts
 	open *questions
+	// shutPorts are the ports about which a person said no.
+	shutPorts *sync.Map
 	// helper is the helper that this view of the gate judges; nil: the model itself.
 	helper *Helper
 }
@@ -151,7 +152,7 @@ func NewGate(o Options) *Gate {
 	}
 	g := &Gate{
 		opts: &o, modes: &modes{now: decide.Consent{Mode: o.Mode, Refuse: decide.TopicsOf(o.Refuse)}}, limiter: &limiter{unconfined: o.Base.Unconfined},
-		asker: &asker{reasons: o.Reasons}, starter: &starter{}, shutPorts: &shutPorts{}, open: &questions{},
+		asker: &asker{reasons: o.Reasons}, starter: &starter{}, shutPorts: &sync.Map{}, open: &questions{},
 	}
 	g.ledger = &Ledger{opts: g.opts, limits: g.limiter, at: newPlaces(o.Files, o.Home, o.Workspace)}
 	g.ledger.rules.Store(g.ledger.at.rulesHere(o.Rules))

@@ -3,7 +3,6 @@ package approvals
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"codeagent/approvals/ask"
 	"codeagent/approvals/decide"
@@ -21,27 +20,6 @@ const firstOwnChoice = 32768
 // ErrOwnPort: nobody is asked about the port, because the kernel chose it.
 var ErrOwnPort = fmt.Errorf("nobody is asked about ports from %d on", firstOwnChoice)
 
-// shutPorts are the ports about which a person said no.
-type shutPorts struct {
-	mu  sync.Mutex
-	all map[uint16]bool // guarded by mu
-}
-
-func (s *shutPorts) shut(port uint16) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[uint16]bool{}
-	}
-	s.all[port] = true
-}
-
-func (s *shutPorts) has(port uint16) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all[port]
-}
-
 // DecidePublish judges whether the port of l, on which job listens, may be served to programs of the
 // person's at url. It returns a question, a *Refusal, ErrOwnPort, or
 // neither: it may.
@@ -49,12 +27,13 @@ func (g *Gate) DecidePublish(a Action, job int, l sandbox.Listener, url string) 
 	if g.ledger.publishes(l.Port) {
 		return nil, nil
 	}
+	if _, shut := g.shutPorts.Load(l.Port); shut {
+		return nil, refuse("the user said no to this port")
+	}
 	now := g.consent()
 	switch {
 	case l.Port >= firstOwnChoice:
 		return nil, ErrOwnPort
-	case g.shutPorts.has(l.Port):
-		return nil, refuse("the user said no to this port")
 	case now.Refuses(decide.Network):
 		return nil, &Refusal{Reason: now.Why(decide.Network), Hint: fmt.Sprintf("sandbox.publish = [\"%d\"]", l.Port)}
 	}
@@ -83,7 +62,7 @@ func (g *Gate) SettlePublish(r *Request, ans Answer) error {
 	}
 	if refusal := g.noInWords(q.Request, ans); refusal != nil {
 		if ans.Decision == Deny || ans.Decision == Stop {
-			g.shutPorts.shut(q.port)
+			g.shutPorts.Store(q.port, true)
 		}
 		return refusal
 	}

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"codeagent/sandbox"
@@ -71,13 +72,9 @@ func (l *Jobs) Run(ctx context.Context, p sandbox.Policy, b Background, sink Sin
 func (l *Jobs) leave(j *Job) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, f := range l.front {
-		if f == j {
-			l.front = append(l.front[:i:i], l.front[i+1:]...)
-			return true
-		}
-	}
-	return false
+	n := len(l.front)
+	l.front = slices.DeleteFunc(l.front, func(f *Job) bool { return f == j })
+	return len(l.front) < n
 }
 
 // SendBack makes the commands that run in the foreground jobs, and returns their numbers. Those for
@@ -89,14 +86,12 @@ func (l *Jobs) SendBack() (numbers []int, err error) {
 	for _, j := range l.front {
 		switch {
 		case j.about.Paused:
-			stay = append(stay, j)
-			continue
 		case l.closed:
 			err = ErrClosing
 		case l.running()+l.begun >= maxJobs:
 			err = ErrTooMany
 		}
-		if err != nil {
+		if err != nil || j.about.Paused {
 			stay = append(stay, j)
 			continue
 		}

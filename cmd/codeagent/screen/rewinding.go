@@ -65,7 +65,7 @@ func (r *rewinder) Back(ctx context.Context, n int, talk, files bool) (out rewin
 func (r *rewinder) Redo(ctx context.Context) (out rewind.Result, err error) {
 	p, done, err := commands.Redo(ctx, r.ses, r.undo, r.face)
 	if p != nil {
-		out.Report = undoing.Report{Done: shownSteps(done.Done), Conflicts: shownLeft(p.Conflicts), Failed: shownLeft(done.Failed)}
+		out.Report = shownReport(p, done)
 	}
 	return out, err
 }

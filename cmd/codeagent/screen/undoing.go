@@ -63,7 +63,11 @@ func (u turns) Apply(ctx context.Context) (undoing.Report, error) {
 	if p == nil {
 		return undoing.Report{}, err
 	}
-	return undoing.Report{Done: shownSteps(r.Done), Conflicts: shownLeft(p.Conflicts), Failed: shownLeft(r.Failed)}, err
+	return shownReport(p, r), err
+}
+
+func shownReport(p *undo.Plan, r undo.Report) undoing.Report {
+	return undoing.Report{Done: shownSteps(r.Done), Conflicts: shownLeft(p.Conflicts), Failed: shownLeft(r.Failed)}
 }
 
 // does maps actions to the screen's words.
