@@ -191,7 +191,13 @@ func (m *app) draw() tea.View {
 	lines := make([]string, 0, m.height)
 	if m.panel != nil {
 		var over []string
-		over, cx, cy = m.panel.View(t, w, a.transcript.height)
+		h := overlayHeight(m.panel, t, w, a.transcript.height)
+		if h < a.transcript.height {
+			lines = append(lines, m.transcript.View(m.canvas(), a.transcript.height-h)...)
+		}
+		if over, cx, cy = m.panel.View(t, w, h); cy >= 0 {
+			cy += len(lines)
+		}
 		lines = append(lines, over...)
 	} else {
 		lines = append(lines, m.transcript.View(m.canvas(), a.transcript.height)...)
@@ -254,10 +260,22 @@ func (m *app) standing() footer.Now {
 	return footer.Now{Preset: m.modes.Policy(), Mode: m.modes.Approvals(), Word: m.modes.Word(), Effort: m.offers.Extras.Thinks}
 }
 
+// overlayHeight is how many of at most h rows an overlay takes: a list has its own height, and the transcript
+// stays in view above it.
+func overlayHeight(o part.Overlay, t *paint.Theme, w, h int) int {
+	if list, ok := o.(interface {
+		Height(t *paint.Theme, w int) int
+	}); ok {
+		return min(h, list.Height(t, w))
+	}
+	return h
+}
+
 func drawAlone(panel part.Overlay, t *paint.Theme, w, h int) tea.View {
 	v := tea.View{AltScreen: true}
 	if panel != nil {
-		lines, x, y := panel.View(t, w, h)
+		lines, x, y := panel.View(t, w, overlayHeight(panel, t, w, h))
+		lines = append(lines, make([]string, h-len(lines))...)
 		if v.Content = strings.Join(mark.Lines(lines), "\n"); y >= 0 {
 			v.Cursor = tea.NewCursor(x, y)
 		}

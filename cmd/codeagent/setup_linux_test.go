@@ -220,6 +220,7 @@ func TestConfigOnTheScreen(t *testing.T) {
 	term.Write("\x1570\r")
 	term.WaitFor("config.toml:7")
 	term.Write("\x1b")
+	term.WaitGone("Settings")
 	term.WaitFor("context.compact_at = 70")
 	term.WaitFor("it holds from the next start on")
 	term.Write("/quit\r")

@@ -42,6 +42,7 @@ type Picker struct {
 	At      int // of shown
 	top     int
 	height  int // rows of the last drawing
+	tall    int // see Height
 	// asked is the deed that waits for a yes, writing the one that waits for a text.
 	// about is the row that it is for, even if the list changes meanwhile.
 	asked, writing *Action

@@ -166,3 +166,27 @@ func TestView(t *testing.T) {
 		}
 	}
 }
+
+// TestHeight: a list is as high as its rows, and keeps its height while a filter shows fewer.
+func TestHeight(t *testing.T) {
+	p, theme := New(keys.Standard(), "Things"), paint.New(true)
+	p.None, p.Enter = "nothing", "takes it"
+	p.Fill([]Row{{Id: "a", Text: "a", More: "about a"}, {Id: "b", Text: "b"}, {Id: "c", Text: "c"}})
+	full := p.Height(theme, 40)
+	if full != 2+3+2 {
+		t.Errorf("%d rows for a title, a filter, three things, what is about one, and a key", full)
+	}
+	for _, text := range []string{"b", "bz"} {
+		p.Paste(text)
+		if got := p.Height(theme, 40); got != full {
+			t.Errorf("%d rows with a filter, %d without", got, full)
+		}
+	}
+	none := New(keys.Standard(), "Things")
+	none.None = "nothing"
+	none.Fill(nil)
+	h := none.Height(theme, 40)
+	if lines, _, _ := none.View(theme, 40, h); h != 3 || !strings.Contains(strings.Join(lines, "\n"), "type to filter") {
+		t.Errorf("%d rows without a thing: %q", h, lines)
+	}
+}

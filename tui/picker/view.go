@@ -12,6 +12,17 @@ import (
 // lowList is the least height of a list that shows its filter and its keys.
 const lowList = 7
 
+// Height is how many rows all of the list takes. A filter, a shorter list or a narrower hint does not make
+// it lower: nothing moves under the person.
+func (p *Picker) Height(t *paint.Theme, w int) int {
+	rows := len(p.rows)
+	if rows == 0 {
+		rows = len(p.list(t, w, paint.Everything))
+	}
+	p.tall = max(p.tall, 2+rows+len(p.foot(t, w)))
+	return p.tall
+}
+
 // View draws the list, the selected row's more, and the keys.
 func (p *Picker) View(t *paint.Theme, w, h int) (out []string, x, y int) {
 	title := p.Title
@@ -31,10 +42,11 @@ func (p *Picker) View(t *paint.Theme, w, h int) (out []string, x, y int) {
 		foot = []string{"  " + t.Paint(paint.Accent, label) + line[0], t.Row(w-1, paint.Accent.Span("  Enter"), paint.Dim.Span(" "+p.writing.Saves+"   "), paint.Accent.Span("Esc"), paint.Dim.Span(" cancels"))}
 		x, y = paint.Gutter+paint.Width(label)+at, h-2
 	}
-	if h < lowList && p.asked == nil && p.writing == nil {
+	low := h < min(lowList, p.Height(t, w))
+	if low && p.asked == nil && p.writing == nil {
 		foot = nil
 	}
-	if h >= lowList {
+	if !low {
 		line, at, _ := p.filter.View(t, max(w-paint.Gutter-14, 4), 1)
 		if line[0] = t.Paint(paint.Accent, ansi.Strip(line[0])); p.filter.Empty() {
 			line[0] = t.Paint(paint.Dim, "type to filter")
