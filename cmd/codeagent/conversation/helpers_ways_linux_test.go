@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,8 +98,10 @@ func (ses *hostileSession) revokeAll() (said string) {
 	return said
 }
 
-// momentGrants are what the person grants the session, each with a command that needs it.
-var momentGrants = []struct{ kind, what, command string }{
+// momentGrant is what the person grants the session, with a command that needs it.
+type momentGrant struct{ kind, what, command string }
+
+var momentGrants = []momentGrant{
 	{"write", "{out}/granted", "echo won >> {out}/granted/x && echo {secret}"},
 	{"read", "{home}/.ssh", "cat {home}/.ssh/id_rsa"},
 	{"hosts", "127.0.0.1:{tcp}", "exec 3<>/dev/tcp/127.0.0.1/{tcp}; cat <&3"},
@@ -115,8 +118,13 @@ func TestHelperMomentsInSetting(t *testing.T) {
 	ses := h.session(s, true, fmt.Sprintf("[sandbox]\ndeny_read = [%q]\n", s.Home+"/.ssh"))
 	t.Cleanup(ses.ses.Close)
 	fill := strings.NewReplacer("{out}", s.Out, "{home}", s.Home, "{work}", s.Work, "{tcp}", fmt.Sprint(s.TCP), "{unix}", s.Unix, "{secret}", hostileSecret).Replace
+	wanted := slices.Clone(momentGrants)
+	network, _ := ses.ses.Workspace.Grantable()
+	if !network { // no single host can be opened here, for the session either
+		wanted = slices.DeleteFunc(wanted, func(g momentGrant) bool { return g.kind == "hosts" })
+	}
 	grants := func() {
-		for _, g := range momentGrants {
+		for _, g := range wanted {
 			grant := map[string]string{"write": "", "read": "", "hosts": "", "sockets": ""}
 			grant[g.kind] = fmt.Sprintf("%q", fill(g.what))
 			if !ses.settles(fmt.Sprintf(`{"command": "true", "sandbox_permissions": "with_additional_permissions", "justification": "true needs %s for the task", "additional_permissions": {"write": [%s], "read": [%s], "hosts": [%s], "sockets": [%s]}}`,
@@ -145,7 +153,7 @@ func TestHelperMomentsInSetting(t *testing.T) {
 				continue
 			}
 			tried++
-			g, m := momentGrants[of], moments[at]
+			g, m := wanted[of], moments[at]
 			session := strings.Contains(ses.beside(fill(g.command)), hostileSecret)
 			if session != m.open {
 				t.Errorf("%s, %s: the session itself has it: %v", m.name, g.kind, session)
@@ -161,13 +169,13 @@ func TestHelperMomentsInSetting(t *testing.T) {
 			return nil
 		}
 		moments[moment].do()
-		for of, g := range momentGrants {
+		for of, g := range wanted {
 			next = append(next, model.ToolCall{ID: fmt.Sprintf("m-%d-%d", moment, of), Name: "shell", Arguments: fmt.Sprintf(`{"command": %q}`, fill(g.command))})
 		}
 		return next
 	}
 	ses.call("delegate", obj{"tasks": []obj{{"kind": "explore", "task": "attack"}}})
-	if tried != len(moments)*len(momentGrants) {
+	if tried != len(moments)*len(wanted) {
 		t.Errorf("%d tried", tried)
 	}
 
@@ -210,7 +218,7 @@ func TestHelperMomentsInSetting(t *testing.T) {
 			t.Errorf("ESCAPE: it writes: %q", text)
 		case !revoked && !strings.Contains(text, "STILL-READ"):
 			t.Errorf("without a revoke it reads no more: nothing is shown: %q", text)
-		case !revoked && !strings.Contains(text, "STILL-CONNECTED"):
+		case !revoked && network && !strings.Contains(text, "STILL-CONNECTED"):
 			t.Errorf("without a revoke it connects no more: nothing is shown: %q", text)
 		case revoked && (strings.Contains(text, "STILL-CONNECTED") || strings.Contains(text, "STILL-READ") && !strings.Contains(said, "cannot be revoked: reading")):
 			t.Errorf("ESCAPE: revoked (%q), and %q", said, text)
@@ -260,7 +268,7 @@ func TestHelperHooksInSetting(t *testing.T) {
 	ses := h.session(s, true, settings)
 	t.Cleanup(ses.ses.Close)
 	var attempts []helperAttempt
-	for _, dir := range []string{s.Work, s.Work + "/sub", s.Out + "/granted", ses.ses.Workspace.Policy.Temp, s.Home, s.Out} {
+	for _, dir := range []string{s.Work, s.Out + "/granted", ses.ses.Workspace.Policy.Temp} {
 		attempts = append(attempts, helperAttempt{name: "allowed in " + dir, tool: "shell", left: dir + "/allowed", script: `{"command": "touch ` + dir + `/allowed"}`})
 		for tool, arguments := range map[string]string{"shell": `"command": "true '%s'"`, "read_file": `"path": "%s"`, "fetch_url": `"url": "https://page.invalid/#%s"`, "list_files": `"path": "%s"`} {
 			left := dir + "/by-" + tool
@@ -285,7 +293,7 @@ func TestHelperHooksInSetting(t *testing.T) {
 		}
 	}
 	t.Logf("%d attempts by hooks; of those of the session worked %v", len(attempts), worked)
-	if worked["a hook at shell"] < 3 || worked["a hook at fetch_url"] < 3 || worked["allowed in "+s.Work] == 0 {
+	if worked["a hook at shell"] < 2 || worked["a hook at fetch_url"] < 2 || worked["allowed in "+s.Work] == 0 {
 		t.Errorf("of the session's own calls worked only %v: nothing is shown", worked)
 	}
 }
