@@ -19,7 +19,6 @@ type view struct {
 	client client
 	// folder is the session's folder, cwd the editor's name for it, which may be a link.
 	folder, cwd string
-	price       event.Price
 	// stem begins the IDs of texts and compactions: they are unique in the session, which other openings
 	// have continued or will, and an editor may still show what those wrote.
 	stem string
@@ -86,7 +85,7 @@ func (ses *session) Emit(e event.Event) {
 func (v *view) updates(e event.Event, replaying bool) []any {
 	switch e := e.(type) {
 	case event.SessionStarted:
-		v.folder, v.price = e.Folder, e.Price
+		v.folder = e.Folder
 	case event.TurnStarted:
 		v.spoke = false
 		if replaying { // otherwise the editor shows what it has sent
@@ -269,8 +268,8 @@ func planned(e event.PlanUpdated) []any {
 	return []any{u}
 }
 
-// costKey names what the session cost in _meta: the currency is that of the settings, and the
-// protocol's own field needs its name.
+// costKey names what the session cost by the settings in _meta: the protocol's own field needs the
+// currency's name, which only the provider's list implies.
 const costKey = "codeagent/cost"
 
 // used shows how full the model's context is. Without a known size there is nothing to compare.
@@ -282,10 +281,13 @@ func (v *view) used(e event.UsageUpdated) []any {
 		SessionUpdate string         `json:"sessionUpdate"`
 		Used          int            `json:"used"`
 		Size          int            `json:"size"`
+		Cost          *sdk.Cost      `json:"cost,omitempty"`
 		Meta          map[string]any `json:"_meta,omitempty"`
-	}{"usage_update", max(e.Context, 0), e.Limit, map[string]any{"codeagent/tokens": tokens{e.Total.Input, e.Total.Cached, e.Total.Output}}}
-	if v.price != (event.Price{}) {
-		u.Meta[costKey] = v.price.Of(e.Total)
+	}{"usage_update", max(e.Context, 0), e.Limit, nil, map[string]any{"codeagent/tokens": tokens{e.Total.Input, e.Total.Cached, e.Total.Output}}}
+	if cost := e.Total.Cost; cost.Settings > 0 {
+		u.Meta[costKey] = cost.Settings
+	} else if cost.USD > 0 {
+		u.Cost = &sdk.Cost{Amount: cost.USD, Currency: "USD"}
 	}
 	return []any{u}
 }

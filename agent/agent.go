@@ -132,6 +132,8 @@ type Config struct {
 	Bounds Bounds
 	// History is the conversation so far, from a session. Calls without a result get one.
 	History []model.Item
+	// Before is what earlier runs of the session used.
+	Before model.Usage
 }
 
 // How a turn can end, besides success and errors of the model.
@@ -163,7 +165,7 @@ type Agent struct {
 	items   []model.Item    // append-only: a prefix handed out never changes
 	budget  budget          // of items
 	digest  digest          // facts that every summary must keep
-	total   model.Usage     // of the session
+	total   model.Usage     // of this run
 	guessed model.Usage     // of answers without a report of the provider, estimated
 	refused []event.Refusal // of this turn
 	unmet   []need          // of this turn, see unmet.go
@@ -445,7 +447,7 @@ func (a *Agent) spent(u model.Usage) {
 	}
 	a.mu.Lock()
 	a.total = a.total.Add(u)
-	e := event.UsageUpdated{Last: u, Total: a.total, Context: a.budget.used(), Limit: a.budget.limit, Assumed: a.budget.assumed}
+	e := event.UsageUpdated{Last: u, Total: a.cfg.Before.Add(a.total), Context: a.budget.used(), Limit: a.budget.limit, Assumed: a.budget.assumed}
 	a.mu.Unlock()
 	a.emit(e)
 }

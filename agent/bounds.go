@@ -17,7 +17,7 @@ type Bounds struct {
 	// unbounded.
 	Tokens int
 	Cost   float64
-	Price  event.Price
+	Price  model.Price
 	// Refused: the first permission that nobody can grant ends the turn, whether the model asked
 	// for it or the sandbox denied it to a command that needed it.
 	Refused bool

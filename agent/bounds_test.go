@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"codeagent/approvals"
-	"codeagent/event"
 	"codeagent/model"
 )
 
 // TestTokensAndCostAreBounded: no request follows the answer that reaches a bound, also if the
 // provider does not say how many tokens it used; the calls of that answer have run.
 func TestTokensAndCostAreBounded(t *testing.T) {
-	price := event.Price{Input: 10_000, Cached: 10_000, Output: 100_000} // 0.2 for each answer of 10 and 1
+	price := model.Price{Input: 10_000, Cached: 10_000, Output: 100_000} // 0.2 for each answer of 10 and 1
 	for name, c := range map[string]struct {
 		bounds   Bounds
 		silent   bool // the provider reports no tokens

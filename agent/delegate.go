@@ -88,7 +88,7 @@ func (h *helper) work(ctx context.Context, task tools.Task) error {
 	cfg.Stage = own.Stage
 	cfg.Frontend, cfg.CacheKey = h, fmt.Sprintf("%s-%d", cfg.CacheKey, h.number)
 	cfg.Log, cfg.History, cfg.Schema, cfg.Hold, cfg.Without, cfg.News, cfg.Helper = nil, nil, nil, nil, nil, nil, nil
-	cfg.Bounds = Bounds{Requests: helperRequests, Tokens: helperTokens}
+	cfg.Before, cfg.Bounds = model.Usage{}, Bounds{Requests: helperRequests, Tokens: helperTokens}
 	a := New(cfg)
 	a.parent = c.turn
 	err = a.Turn(ctx, Input{Text: task.Task, Foreign: true})

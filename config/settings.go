@@ -306,7 +306,7 @@ var settings = []setting{
 	{key: "models.NAME.output", most: mostTokens, def: "0",
 		doc: "How many tokens an answer of it may have. 0: the provider's own limit."},
 	{key: "models.NAME.price", valid: validPrices,
-		doc: "What it costs, in one currency for a million tokens: `{input = \"1.25\", cached = \"0.13\", output = \"10\"}`. The footer and `/status` then show what the session cost; `cached` is input from the provider's cache, at the price of `input` where it is not given."},
+		doc: "What it costs, in one currency for a million tokens: `{input = \"1.25\", cached = \"0.13\", output = \"10\"}`. The footer and `/status` then show what the session cost, and not what the provider's list says ([sessions.md](sessions.md#cost)); `cached` is input from the provider's cache, at the price of `input` where it is not given."},
 	{key: "models.NAME.vision", choices: []string{"", "yes", "no"}, def: `""`,
 		doc: "Whether it sees images, as for a provider."},
 	{key: "models.NAME.sandbox", choices: []string{"", ReadOnly}, def: `""`,

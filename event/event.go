@@ -29,19 +29,12 @@ type SessionStarted struct {
 	// size.
 	Window  int64
 	Assumed bool
-	// Price is what the settings say that the model costs. KeyFrom says where its key comes from; "": it has none.
-	Price   Price
+	// KeyFrom says where the model's key comes from; "": it has none.
 	KeyFrom string
+	// Uncounted: the record does not say what earlier runs used, so totals begin with this one.
+	Uncounted bool
 	// Tour: the built-in scripted model answers.
 	Tour bool
-}
-
-// Price is what a model costs, in one currency for a million tokens; the zero value: not known.
-type Price struct{ Input, Cached, Output float64 }
-
-// Of is what u costs. Cached tokens are part of the input.
-func (p Price) Of(u model.Usage) float64 {
-	return (float64(u.Input-u.Cached)*p.Input + float64(u.Cached)*p.Cached + float64(u.Output)*p.Output) / 1e6
 }
 
 // TurnStarted: a message of the user is sent to the model.

@@ -7,6 +7,7 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/visible"
+	"codeagent/model"
 	"codeagent/sandbox"
 )
 
@@ -27,7 +28,7 @@ type line struct {
 	Model    string           `json:"model,omitempty"`
 	Folder   string           `json:"folder,omitempty"`
 	Item     *item            `json:"item,omitempty"`
-	Usage    *usage           `json:"usage,omitempty"`
+	Usage    *model.Usage     `json:"usage,omitempty"`
 	Error    *failure         `json:"error,omitempty"`
 	Message  string           `json:"message,omitempty"`
 	Kind     ErrorKind        `json:"kind,omitempty"`
@@ -43,13 +44,6 @@ type helperRef struct {
 	CallID string `json:"call_id"`
 	Number int    `json:"number"`
 	Kind   string `json:"kind"`
-}
-
-type usage struct {
-	Input     int `json:"input_tokens"`
-	Cached    int `json:"cached_input_tokens"`
-	Output    int `json:"output_tokens"`
-	Reasoning int `json:"reasoning_output_tokens"`
 }
 
 type failure struct {
@@ -313,8 +307,11 @@ func (l *lines) helper(e event.HelperEvent) (out []line) {
 	return out
 }
 
-func usageOf(e event.TurnFinished) *usage {
-	return &usage{e.Usage.Input, e.Usage.Cached, e.Usage.Output, e.Usage.Reasoning}
+func usageOf(e event.TurnFinished) *model.Usage {
+	if !e.Usage.Cost.Known() {
+		e.Usage.Cost = model.Cost{}
+	}
+	return &e.Usage
 }
 
 // stateOf uses empty lists, never null.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"codeagent/event/word"
+	"codeagent/model"
 )
 
 // The lines of --experimental-json: the types of @openai/codex-sdk 0.163.0 (dist/index.d.ts:
@@ -14,7 +15,7 @@ type plainLine struct {
 	Type     string        `json:"type"`
 	ThreadID string        `json:"thread_id,omitempty"`
 	Item     any           `json:"item,omitempty"`
-	Usage    *usage        `json:"usage,omitempty"`
+	Usage    *model.Usage  `json:"usage,omitempty"`
 	Error    *plainFailure `json:"error,omitempty"`
 	Message  string        `json:"message,omitempty"`
 }
@@ -72,6 +73,9 @@ func (ln line) plain() (plainLine, bool) {
 		return plainLine{}, false
 	}
 	out := plainLine{Type: ln.Type, ThreadID: ln.ThreadID, Usage: ln.Usage, Message: ln.Message}
+	if out.Usage != nil {
+		out.Usage = &model.Usage{Input: out.Usage.Input, Cached: out.Usage.Cached, Output: out.Usage.Output, Reasoning: out.Usage.Reasoning}
+	}
 	switch {
 	case ln.Type == "turn.failed" && ln.Outcome == word.TurnInterrupted:
 		// The SDK takes a failed turn for the model's: an abort would not be an AbortError.

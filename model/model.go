@@ -105,20 +105,44 @@ type Request struct {
 	CacheKey string
 }
 
-// Usage counts the tokens of one answer, as the provider reported them.
+// Usage counts the tokens of one answer, as the provider reported them, and what they cost.
 type Usage struct {
-	Input     int `json:"input_tokens"`
-	Cached    int `json:"cached_input_tokens"`
-	Output    int `json:"output_tokens"`
-	Reasoning int `json:"reasoning_output_tokens"`
+	Input     int  `json:"input_tokens"`
+	Cached    int  `json:"cached_input_tokens"`
+	Output    int  `json:"output_tokens"`
+	Reasoning int  `json:"reasoning_output_tokens"`
+	Cost      Cost `json:"cost,omitzero"`
 }
 
-// Since returns what was used after v.
-func (u Usage) Since(v Usage) Usage {
-	return Usage{u.Input - v.Input, u.Cached - v.Cached, u.Output - v.Output, u.Reasoning - v.Reasoning}
+// Cost is an amount for each source of prices. The zero value: nothing is known.
+type Cost struct {
+	// USD is by the provider's list, Settings by models.NAME.price, in the currency of that.
+	USD      float64 `json:"usd,omitzero"`
+	Settings float64 `json:"settings,omitzero"`
+	// Unpriced counts the tokens whose price is not known.
+	Unpriced int `json:"unpriced_tokens,omitzero"`
+}
+
+// Known reports whether any price was known.
+func (c Cost) Known() bool { return c.USD > 0 || c.Settings > 0 }
+
+// Price is what a model costs for a million tokens; the zero value: not known.
+type Price struct{ Input, Cached, Output float64 }
+
+// Of is what u costs. Cached tokens are part of the input, unless a provider reports more of them.
+func (p Price) Of(u Usage) float64 {
+	cached, fresh := max(0, u.Cached), max(0, u.Input)
+	if cached <= fresh {
+		fresh -= cached
+	}
+	return (float64(fresh)*p.Input + float64(cached)*p.Cached + float64(max(0, u.Output))*p.Output) / 1e6
 }
 
 // Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{u.Input + v.Input, u.Cached + v.Cached, u.Output + v.Output, u.Reasoning + v.Reasoning}
+	c, d := u.Cost, v.Cost
+	return Usage{
+		u.Input + v.Input, u.Cached + v.Cached, u.Output + v.Output, u.Reasoning + v.Reasoning,
+		Cost{c.USD + d.USD, c.Settings + d.Settings, c.Unpriced + d.Unpriced},
+	}
 }

@@ -75,7 +75,9 @@ type record struct {
 	Host     string       `json:"host,omitempty"`
 	Outcome  string       `json:"outcome,omitempty"`
 	Usage    *model.Usage `json:"usage,omitempty"`
-	Bytes    int64        `json:"bytes,omitempty"`
+	// Total is what all runs of the session used up to the end of this turn; nil: not known.
+	Total *model.Usage `json:"total,omitempty"`
+	Bytes int64        `json:"bytes,omitempty"`
 	// Items replace the conversation so far: a summary first, then items of earlier records,
 	// word for word.
 	Items []model.Item `json:"items,omitempty"`

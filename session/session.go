@@ -59,6 +59,8 @@ type Session struct {
 	ends []int64
 	// title and branch are repeated in every turn record.
 	title, branch string
+	// total is in every turn record; nil: not known.
+	total *model.Usage
 	// broken: the rest of a failed write could not be removed.
 	broken error
 	// unlisted: the directory entry may not be on disk yet.
@@ -151,7 +153,7 @@ func (s *Session) EndTurn(outcome string, usage model.Usage) error {
 	if s.f == nil {
 		return s.broken
 	}
-	if err := s.record(record{Kind: kindTurn, Title: s.title, Branch: s.branch, Outcome: outcome, Usage: &usage}); err != nil {
+	if err := s.record(record{Kind: kindTurn, Title: s.title, Branch: s.branch, Outcome: outcome, Usage: &usage, Total: s.total}); err != nil {
 		return err
 	}
 	return s.sync()
@@ -282,6 +284,22 @@ func (s *Session) SetBranch(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.branch = short.Head(name, maxFirst)
+}
+
+// SetTotal says what all runs of the session used, unless Total is not known. The next turn's record has it.
+func (s *Session) SetTotal(total model.Usage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.total != nil {
+		s.total = &total
+	}
+}
+
+// Total returns what the earlier runs of the session used; nil: the record does not say.
+func (s *Session) Total() *model.Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
 }
 
 // Close closes the session; another process may then resume it.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"codeagent/hostfile"
+	"codeagent/model"
 )
 
 // Store is the folder of all sessions.
@@ -60,7 +61,7 @@ var ids = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-
 const suffix = ".jsonl"
 
 // Create begins a session. Its file is created with the first item.
-func (s *Store) Create(i Info) *Session { return &Session{store: s, info: i} }
+func (s *Store) Create(i Info) *Session { return &Session{store: s, info: i, total: new(model.Usage)} }
 
 // Open resumes the session that i names. An incomplete last line is removed. The error may be
 // an *InUseError or wrap ErrNotFound.
@@ -71,6 +72,9 @@ func (s *Store) Open(i Info) (*Session, error) {
 	}
 	ses := &Session{store: s, info: i, f: f, view: v}
 	if ses.title, err = v.title(); err == nil {
+		ses.total, err = v.total()
+	}
+	if err == nil {
 		err = ses.record(ses.opened())
 	}
 	if err != nil {

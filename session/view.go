@@ -136,6 +136,15 @@ func (v view) title() (string, error) {
 	return r.Title, err
 }
 
+// total is what all runs used: nothing before the first turn, nil where the last turn does not say.
+func (v view) total() (*model.Usage, error) {
+	r, err := v.last(func(kind string) bool { return kind == kindTurn }, v.start)
+	if r.Kind == "" {
+		return new(model.Usage), err
+	}
+	return r.Total, err
+}
+
 // last decodes the last record of a kind, removed or not, at or after from; the zero record
 // without one.
 func (v view) last(kind func(string) bool, from int64) (record, error) {

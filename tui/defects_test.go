@@ -72,11 +72,14 @@ var situations = map[string]func(r *rig){
 		}))
 	},
 	"footer": func(r *rig) {
-		s := session()
-		s.Price = event.Price{Input: 1, Output: 10}
-		r.emit(s, event.UsageUpdated{Context: 30_000, Limit: 128_000, Total: model.Usage{Input: 500_000, Output: 20_000}}, event.BackgroundChanged{Running: 1})
+		r.emit(session(), event.UsageUpdated{Context: 30_000, Limit: 128_000, Total: model.Usage{Input: 500_000, Output: 20_000, Cost: model.Cost{Settings: 0.7}}}, event.BackgroundChanged{Running: 1})
 		r.app.offers.Surroundings = &around{branch: "main"}
 		r.do(r.app.lookAround())
+	},
+	"footer-listed": func(r *rig) {
+		r.emit(session(), event.UsageUpdated{Context: 30_000, Limit: 128_000, Total: model.Usage{Input: 500_000, Output: 20_000, Cost: model.Cost{USD: 0.12}}})
+		r.typeText("/status")
+		r.press("enter")
 	},
 	"footer-own": func(r *rig) {
 		r.emit(session())

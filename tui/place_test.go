@@ -65,36 +65,40 @@ func TestFooterNamesTheBranch(t *testing.T) {
 }
 
 func TestFooterShowsTheCost(t *testing.T) {
-	begin := session()
-	begin.Price = event.Price{Input: 1, Cached: 0.1, Output: 10}
 	r := newRig(t, 120, 20)
-	r.emit(begin)
+	r.emit(session())
 	for _, c := range []struct {
-		total model.Usage
-		want  string
+		cost model.Cost
+		want string
 	}{
-		{model.Usage{Input: 100}, "cost <0.01"},
-		{model.Usage{Input: 1_000_000, Cached: 500_000}, "cost 0.55"},
-		{model.Usage{Input: 1_000_000, Cached: 500_000, Output: 100_000}, "cost 1.55"},
+		{model.Cost{Settings: 0.0001}, "cost <0.01"},
+		{model.Cost{Settings: 0.55}, "cost 0.55"},
+		{model.Cost{Settings: 1.55, Unpriced: 3_000_000}, "cost 1.55+"}, // what a model without a price used is not in it
+		{model.Cost{USD: 0.0001}, "<$0.01"},
+		{model.Cost{USD: 0.12}, "$0.12"},
+		{model.Cost{USD: 0.12, Unpriced: 1}, "$0.12+"},
+		{model.Cost{USD: 0.12, Settings: 1.55}, "$0.12 + 1.55"},
+		{model.Cost{USD: 1e300}, "$1000000000.00"},
 	} {
-		r.emit(event.UsageUpdated{Total: c.total})
-		if got := r.footer(); !strings.HasSuffix(got, c.want) {
-			t.Errorf("after %+v: %q, want %q", c.total, got, c.want)
+		r.emit(event.UsageUpdated{Last: model.Usage{Input: 1}, Total: model.Usage{Input: 100, Cost: c.cost}})
+		if got := r.footer(); !strings.HasSuffix(got, " "+c.want) {
+			t.Errorf("after %+v: %q, want %q", c.cost, got, c.want)
 		}
 	}
-	// What a model without a price used is not in it.
-	begin.Model, begin.Price = "another", event.Price{}
-	r.emit(begin, event.UsageUpdated{Total: model.Usage{Input: 3_000_000, Cached: 500_000, Output: 100_000}})
-	if got := r.footer(); !strings.HasSuffix(got, "cost 1.55+") {
-		t.Errorf("%q", got)
-	}
+	r.emit(event.UsageUpdated{Total: model.Usage{Input: 100, Cost: model.Cost{Settings: 1.55, Unpriced: 1}}})
 	r.typeText("/status")
 	r.press("enter")
 	r.has("1.55+ by the prices of the settings")
 
 	free := newRig(t, 120, 20)
-	free.emit(session(), event.UsageUpdated{Total: model.Usage{Input: 1000}})
+	begin := session()
+	begin.Uncounted = true
+	free.emit(begin, event.UsageUpdated{Total: model.Usage{Input: 1000, Cost: model.Cost{Unpriced: 1000}}})
+	free.typeText("/status")
+	free.press("enter")
+	free.has("1000 in, 0 cached, 0 out since the session was resumed")
 	free.lacks("cost")
+	free.lacks("$")
 }
 
 // The footer of the person's own keeps what codeagent says of the sandbox, whatever the

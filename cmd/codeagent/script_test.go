@@ -189,7 +189,7 @@ var asked sync.Map
 // OPENAI_BASE_URL at it: model FILE. The instructions of request N, from 1, are then in
 // FILE.N, its conversation in FILE.N.said, and the request itself in FILE.N.body. With the
 // argument inorder each request gets the next step, otherwise each conversation begins with
-// the first. A step with "for" is played to the conversations whose first message has that text.
+// the first. FILE.list, if it exists, is the list of models. A step with "for" is played to the conversations whose first message has that text.
 func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 	play := scripted.Steps
 	if len(args) == 2 && args[1] == "inorder" {
@@ -237,6 +237,9 @@ func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 	})
 	ts.Check(err)
 	ts.Defer(srv.Close)
+	if list, err := os.ReadFile(file + ".list"); err == nil {
+		srv.List(string(list))
+	}
 	ts.Setenv("OPENAI_BASE_URL", srv.URL)
 	ts.Setenv("OPENAI_API_KEY", "test-key-value")
 }

@@ -53,6 +53,7 @@ type Server struct {
 	requests []Request // guarded by mu
 	closed   bool      // guarded by mu
 	forgets  bool      // guarded by mu
+	list     string    // guarded by mu
 }
 
 // Start serves h on a free loopback port until Close or until ctx is done.
@@ -63,7 +64,8 @@ func Start(ctx context.Context, h Handler) (*Server, error) {
 	}
 	parent := ctx
 	ctx, stop := context.WithCancel(ctx)
-	s := &Server{URL: "http://" + l.Addr().String() + "/v1", handler: h, stop: stop}
+	s := &Server{URL: "http://" + l.Addr().String() + "/v1", handler: h, stop: stop,
+		list: `{"object":"list","data":[{"id":"scripted","object":"model","owned_by":"codeagent"}]}`}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.serve(Chat))
 	mux.HandleFunc("POST /v1/responses", s.serve(Responses))
@@ -113,6 +115,13 @@ func (s *Server) Forget() {
 	s.forgets, s.requests = true, nil
 }
 
+// List makes the server list its models with this JSON.
+func (s *Server) List(models string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = models
+}
+
 // enter registers a running handler; false when the server is closing.
 func (s *Server) enter() bool {
 	s.mu.Lock()
@@ -142,7 +151,9 @@ func (s *Server) remember(r Request) Request {
 
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"scripted","object":"model","owned_by":"codeagent"}]}`)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = io.WriteString(w, s.list)
 }
 
 // serve handles the requests of one API.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -55,8 +56,9 @@ type endpoint struct {
 
 	retry    Retry
 	base     http.RoundTripper
-	requests *doer // below api
-	invalid  error // why BaseURL cannot be used
+	requests *doer                                  // below api
+	prices   atomic.Pointer[map[string]model.Price] // of the list; nil: not asked yet
+	invalid  error                                  // why BaseURL cannot be used
 }
 
 func newEndpoint(o Options, path string) *endpoint {
@@ -100,10 +102,12 @@ func (e *endpoint) Models(ctx context.Context) ([]string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	list, err := e.api.ListModels(ctx)
+	var whole bytes.Buffer
+	list, err := e.api.ListModels(context.WithValue(ctx, copied{}, &whole))
 	if err != nil {
 		return nil, asError(ctx, err)
 	}
+	e.readPrices(whole.Bytes())
 	names := make([]string, 0, len(list.Models))
 	for _, m := range list.Models {
 		if len(m.ID) <= maxName {
@@ -130,10 +134,18 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	for k, v := range d.header {
 		req.Header[http.CanonicalHeaderKey(k)] = v
 	}
+	send := d.http.Do
 	if d.keys != nil {
-		return d.keys.send(req, d.http.Do)
+		send = func(req *http.Request) (*http.Response, error) { return d.keys.send(req, d.http.Do) }
 	}
-	return d.http.Do(req)
+	resp, err := send(req)
+	if whole, ok := req.Context().Value(copied{}).(*bytes.Buffer); ok && err == nil {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(resp.Body, whole), resp.Body}
+	}
+	return resp, err
 }
 
 // secrets returns the texts that no error may show.

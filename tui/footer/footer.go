@@ -6,10 +6,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"codeagent/event"
-	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tui/paint"
 )
@@ -25,40 +25,29 @@ type Footer struct {
 	AllPlan bool   // PlanLines are all steps
 	Home    string // shown as ~
 	usage   event.UsageUpdated
-	spent   spent
 	place   place
 }
 
-// spent is what the session cost so far, in the currency of the settings.
-type spent struct {
-	cost float64
-	// priced and unpriced: a model with a price was used, and one without.
-	priced, unpriced bool
-}
-
-func (s *spent) add(u model.Usage, p event.Price) {
-	switch {
-	case u == model.Usage{}:
-	case p == event.Price{}:
-		s.unpriced = true
-	default:
-		s.cost, s.priced = s.cost+p.Of(u), true
+// cost is what the session cost so far: "$0.12" by the provider's list, "0.12" by the settings. "" without a
+// price; a + says that not everything is counted.
+func (f *Footer) cost() (amount, source string) {
+	c := f.usage.Total.Cost
+	number := func(sign string, n float64) string {
+		if n < 0.01 {
+			return "<" + sign + "0.01"
+		}
+		return sign + strconv.FormatFloat(min(n, 1e9), 'f', 2, 64)
 	}
-}
-
-// String is "" without a price; a + says that not everything is counted.
-func (s *spent) String() string {
-	out := fmt.Sprintf("%.2f", s.cost)
-	if s.cost > 0 && s.cost < 0.01 {
-		out = "<0.01"
+	if c.USD > 0 {
+		amount, source = number("$", c.USD), "the provider's list"
 	}
-	if s.unpriced {
-		out += "+"
+	if c.Settings > 0 {
+		amount, source = strings.TrimPrefix(amount+" + "+number("", c.Settings), " + "), strings.TrimPrefix(source+" and the prices of the settings", " and ")
 	}
-	if !s.priced {
-		return ""
+	if amount != "" && c.Unpriced > 0 {
+		amount += "+"
 	}
-	return out
+	return amount, source
 }
 
 // Apply takes what an event says about the session.
@@ -72,7 +61,6 @@ func (f *Footer) Apply(e event.Event) {
 		}
 		f.Session, f.Started = e, true
 	case event.UsageUpdated:
-		f.spent.add(e.Total.Since(f.usage.Total), f.Session.Price)
 		f.usage = e
 	case event.BackgroundChanged:
 		f.Running, f.ports = e.Running, e.Ports
@@ -102,7 +90,7 @@ func (f *Footer) View(t *paint.Theme, w int, now Now) string {
 		return "  " + f.ownLine(t, w, rules)
 	}
 	pieces := append([]piece{f.modelPiece(now.Effort), f.folder()}, rules...)
-	left, right := fit(w, append(pieces, f.context(), f.billed(), f.cost()))
+	left, right := fit(w, append(pieces, f.context(), f.billed(), f.costs()))
 	return "  " + t.Justify(w, left, right)
 }
 
@@ -144,6 +132,10 @@ func (f *Footer) window() string {
 // Page is /status.
 func (f *Footer) Page(t *paint.Theme, w int, now Now) []string {
 	s := f.Session
+	since := "in the session"
+	if s.Uncounted {
+		since = "since the session was resumed"
+	}
 	pairs := [][2]string{
 		{"model", cmp.Or(s.Model, unnamed)},
 		{"folder", paint.Tilde(s.Folder, f.Home)},
@@ -152,7 +144,7 @@ func (f *Footer) Page(t *paint.Theme, w int, now Now) []string {
 		{"enforced by", cmp.Or(strings.Join(s.Enforcement.Active(), ", "), s.Enforcement.Backend, "nothing")},
 		{"session", cmp.Or(s.ID, "-")},
 		{"context", f.window()},
-		{"tokens", fmt.Sprintf("%d in, %d cached, %d out in the session", f.usage.Total.Input, f.usage.Total.Cached, f.usage.Total.Output)},
+		{"tokens", fmt.Sprintf("%d in, %d cached, %d out %s", f.usage.Total.Input, f.usage.Total.Cached, f.usage.Total.Output, since)},
 	}
 	if s.KeyFrom != "" {
 		pairs = slices.Insert(pairs, 1, [2]string{"key", s.KeyFrom})
@@ -163,8 +155,8 @@ func (f *Footer) Page(t *paint.Theme, w int, now Now) []string {
 	if now.Effort != "" {
 		pairs = slices.Insert(pairs, 1, [2]string{"effort", now.Effort})
 	}
-	if cost := f.spent.String(); cost != "" {
-		pairs = append(pairs, [2]string{"cost", cost + " by the prices of the settings"})
+	if cost, source := f.cost(); cost != "" {
+		pairs = append(pairs, [2]string{"cost", cost + " by " + source})
 	}
 	out := t.Columns(w, pairs)
 	for _, l := range s.Enforcement.Layers {

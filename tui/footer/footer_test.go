@@ -60,11 +60,11 @@ func TestFooter(t *testing.T) {
 func TestNarrow(t *testing.T) {
 	var f Footer
 	f.Apply(event.SessionStarted{
-		ID: "1", Model: "large-1", Folder: "/home/ada/app", Window: 128_000, Assumed: true, Price: event.Price{Input: 10},
+		ID: "1", Model: "large-1", Folder: "/home/ada/app", Window: 128_000, Assumed: true,
 		Enforcement: sandbox.Enforcement{Weaknesses: []sandbox.Weakness{{}}},
 	})
 	f.place.branch = "main"
-	f.Apply(event.UsageUpdated{Context: 5000, Total: model.Usage{Input: 22_000}})
+	f.Apply(event.UsageUpdated{Context: 5000, Total: model.Usage{Input: 22_000, Cost: model.Cost{Settings: 0.22}}})
 	f.Apply(event.BackgroundChanged{Running: 1})
 	for w, want := range map[int]string{
 		140: "large-1 high · app (main) · workspace-write · accept edits · ▲ 1 not enforced · 1 running ctx 5k/128k? · billed 22k · cost 0.22",

@@ -6,7 +6,6 @@ import (
 	"path"
 	"strings"
 
-	"codeagent/event"
 	"codeagent/tui/paint"
 )
 
@@ -148,7 +147,7 @@ func (f *Footer) context() piece {
 	p := piece{right: true}
 	used, window, assumed := f.Context()
 	switch {
-	case f.usage == (event.UsageUpdated{}):
+	case used == 0:
 	case window == 0:
 		p.forms = []form{{contextGoes, []paint.Span{paint.Dim.Span("ctx " + paint.Count(used))}}, {}}
 	default:
@@ -174,10 +173,13 @@ func (f *Footer) billed() piece {
 	return p
 }
 
-func (f *Footer) cost() piece {
+func (f *Footer) costs() piece {
 	p := piece{right: true}
-	if cost := f.spent.String(); cost != "" {
-		p.forms = []form{{costGoes, []paint.Span{paint.Dim.Span("cost " + cost)}}, {}}
+	if cost, _ := f.cost(); cost != "" {
+		if f.usage.Total.Cost.USD == 0 {
+			cost = "cost " + cost
+		}
+		p.forms = []form{{costGoes, []paint.Span{paint.Dim.Span(cost)}}, {}}
 	}
 	return p
 }

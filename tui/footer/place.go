@@ -68,7 +68,8 @@ func (f *Footer) Look(around Surroundings, preset, mode func() string) part.Inte
 }
 
 func (f *Footer) standing(preset, mode string) Standing {
-	s := Standing{Model: f.Session.Model, Folder: f.Session.Folder, Sandbox: preset, Approvals: mode, Context: -1, Used: f.usage.Total, Cost: f.spent.String()}
+	s := Standing{Model: f.Session.Model, Folder: f.Session.Folder, Sandbox: preset, Approvals: mode, Context: -1, Used: f.usage.Total}
+	s.Cost, _ = f.cost()
 	if used, window, _ := f.Context(); window > 0 {
 		s.Context = int(int64(used) * 100 / window)
 	}

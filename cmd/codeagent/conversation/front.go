@@ -30,6 +30,9 @@ func (f *front) Emit(e event.Event) {
 			f.Emit(noticeOf(f.ses, left))
 		}
 	}
+	if used, ok := e.(event.UsageUpdated); ok && f.ses.Record != nil {
+		f.ses.Record.Log.SetTotal(used.Total)
+	}
 	for _, observe := range f.ses.observers {
 		observe(e)
 	}

@@ -61,8 +61,16 @@ func (r *record) join(cfg *agent.Config) string {
 		cfg.CacheKey = sessions.NewID()
 		return cfg.CacheKey
 	}
-	cfg.Log, cfg.History, cfg.CacheKey = r.Log, r.before.Items, r.Log.ID()
+	cfg.Log, cfg.History, cfg.CacheKey, cfg.Before = r.Log, r.before.Items, r.Log.ID(), r.used()
 	return cfg.CacheKey
+}
+
+// used returns what earlier runs used, as far as the record says.
+func (r *record) used() (total model.Usage) {
+	if r != nil && r.Log.Total() != nil {
+		total = *r.Log.Total()
+	}
+	return total
 }
 
 // OnBranch keeps what is checked out in the folder, for the list of sessions.

@@ -114,7 +114,7 @@ type Scope struct {
 	Servers map[string]server.Settings
 	// Learn is servers.Options.Learn.
 	Learn func(name string) func(sandbox.Denial) (sandbox.Grant, bool)
-	// Bounds end a turn that uses too much. The price is the settings'.
+	// Bounds end a turn that uses too much. Open finds the price.
 	Bounds agent.Bounds
 	// Schema is the form of answers; nil: any text.
 	Schema *agent.Schema
@@ -198,7 +198,7 @@ func (ses *Base) open(ctx context.Context, s cli.Stdio) (err error) {
 	if ses.Record != nil {
 		ws.AtClose(ses.Record.Log.Close)
 	}
-	if ses.Options.Bounds.Price, err = ses.priced(o.Bounds.Cost); err != nil {
+	if ses.Options.Bounds.Price, err = ses.priced(ctx, o.Bounds.Cost); err != nil {
 		return err
 	}
 	ses.openUndo()
@@ -420,7 +420,7 @@ func Join(base *Base, screen Face) *Session {
 	ses.Agent = agent.New(cfg)
 	ses.start = event.SessionStarted{
 		ID: id, Folder: ses.Workspace.Folder, Policy: ses.Workspace.Config.Sandbox.Mode, Approval: string(mode),
-		Enforcement: ses.Workspace.Enforcement, Tour: ses.Tour != nil,
+		Enforcement: ses.Workspace.Enforcement, Tour: ses.Tour != nil, Uncounted: ses.Record != nil && ses.Record.Log.Total() == nil,
 	}
 	if !ses.Options.Attended { // a screen asks the gate, and can change it
 		ses.start.Policy = ses.preset()
@@ -477,6 +477,9 @@ func (ses *Session) Begin() {
 	}
 	screen.Emit(ses.start)
 	ses.Record.showPast(screen.Emit, ses.tools, ses.Options)
+	if used := ses.Record.used(); used != (model.Usage{}) {
+		screen.Face.Emit(event.UsageUpdated{Total: used}) // the face alone: no answer was read
+	}
 	if first := ses.chosen.First; first != nil {
 		first.Found = func(name string) error {
 			c := ses.Asked()

@@ -13,6 +13,7 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/visible"
+	"codeagent/model"
 )
 
 // Use switches to another model, if it answers.
@@ -51,11 +52,13 @@ func (ses *Session) Think(_ context.Context, effort string) error {
 }
 
 // priced returns the price of the model. A bound of its cost needs one.
-func (ses *Base) priced(most float64) (event.Price, error) {
-	price := ses.chosen.Price(ses.Workspace.Config)
-	if most > 0 && price == (event.Price{}) {
+func (ses *Base) priced(ctx context.Context, most float64) (price model.Price, err error) {
+	if most == 0 {
+		return price, nil
+	}
+	if price = ses.chosen.Price(ctx); price == (model.Price{}) {
 		name := ses.chosen.Title(ses.chosen.Name)
-		return price, cli.Usage(fmt.Errorf("--max-cost: no price of %s is configured", visible.Line(name)),
+		return price, cli.Usage(fmt.Errorf("--max-cost: no price of %s is configured, and the provider lists none", visible.Line(name)),
 			fmt.Sprintf("set it in %s, for a million tokens: [models.%q] price = { input = \"1.25\", output = \"10\" }", ses.Workspace.Paths.File, name))
 	}
 	return price, nil
@@ -117,5 +120,5 @@ func (ses *Session) asks(c providers.Chosen, tell func(event.Event)) {
 func (ses *Session) describe(c providers.Chosen) {
 	ses.start.Model = c.Title(c.Name)
 	ses.start.Window, ses.start.Assumed = c.Window()
-	ses.start.Price, ses.start.KeyFrom = c.Price(ses.Workspace.Config), c.KeyFrom
+	ses.start.KeyFrom = c.KeyFrom
 }

@@ -17,6 +17,7 @@ import (
 // a list of models, doctor.
 type hintClient struct {
 	client
+	prices       *prices
 	key, address []string
 	wire         string
 }
@@ -28,7 +29,12 @@ func (h hintClient) Models(ctx context.Context) ([]string, error) {
 
 func (h hintClient) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
+		h.prices.ask(ctx, r.Model)
 		h.client.Stream(ctx, r)(func(d model.Delta, err error) bool {
+			if f, ok := d.(model.Finished); ok {
+				f.Usage.Cost = h.prices.cost(ctx, r.Model, f.Usage)
+				d = f
+			}
 			if otherWire(err) {
 				return yield(d, cli.Hinted(cli.ExitFailed, err, h.wire))
 			}

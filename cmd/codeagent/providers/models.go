@@ -11,7 +11,6 @@ import (
 
 	"codeagent/agent"
 	"codeagent/config"
-	"codeagent/event"
 	"codeagent/internal/visible"
 	"codeagent/model"
 	"codeagent/model/chat"
@@ -132,8 +131,14 @@ func (c Chosen) Window() (tokens int64, assumed bool) {
 	return agent.DefaultContext, true
 }
 
-// Price returns what the settings say that the model costs.
-func (c Chosen) Price(cfg config.Config) event.Price { return event.Price(cfg.PriceOf(c.from, c.Name)) }
+// Price returns what the model costs by the settings, or else by the provider's list.
+func (c Chosen) Price(ctx context.Context) (price model.Price) {
+	if h, ok := c.Model.(hintClient); ok {
+		h.prices.ask(ctx, c.Name)
+		price, _ = h.prices.of(ctx, c.Name, listTime)
+	}
+	return price
+}
 
 // answers checks that the provider has the model. Some lists are incomplete, so a model that
 // is not listed gets a request.

@@ -231,6 +231,8 @@ func (f *firstModel) Stream(ctx context.Context, r model.Request) iter.Seq2[mode
 type client interface {
 	agent.Model
 	Models(context.Context) ([]string, error)
+	// Price returns the price in the list that Models has read; false: it has read none.
+	Price(name string) (model.Price, bool)
 	// Close closes idle connections.
 	Close()
 }
@@ -257,6 +259,7 @@ func (ps Providers) Client(p config.Provider, attended bool) (client, config.Pro
 	} else {
 		h.client = chat.New(o)
 	}
+	h.prices = &prices{client: h.client, own: func(name string) model.Price { return model.Price(ps.cfg.PriceOf(p, name)) }, local: p.Local}
 	return h, p, nil
 }
 
