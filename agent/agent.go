@@ -86,6 +86,8 @@ type Config struct {
 	ModelName, Effort string
 	// Schema is the form of the turn's answer; nil: any text.
 	Schema *Schema
+	// Search: the provider may search the web in turns.
+	Search bool
 	// CacheKey identifies the conversation. MaxOutputTokens is the model's output limit; 0
 	// leaves it to the provider. See model.Request.
 	CacheKey        string
@@ -309,7 +311,7 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 	ans := answer{turn: t, batch: batch}
 	items, b := a.now()
 	ask := a.ask(items, b.items)
-	ask.Schema = a.cfg.Schema.json()
+	ask.Schema, ask.Search = a.cfg.Schema.json(), a.cfg.Search
 	err = ans.read(ctx, a.cfg.Model.Stream(ctx, ask))
 	ans.end()
 	a.guess(ans.usage, weighAll(ans.items))

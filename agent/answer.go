@@ -30,6 +30,7 @@ type answer struct {
 	kind   model.Kind
 	reason model.StopReason
 	usage  model.Usage
+	search model.Search // of no text yet
 	// brokeOff: the provider wanted to send the answer again after calls of it had started.
 	// Calls that ran cannot be undone, so the answer ends here and the next request
 	// continues from their results.
@@ -74,6 +75,10 @@ func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error])
 			}
 		case model.Unseen:
 			a.turn.agent.emit(event.Notice{Level: word.LevelWarning, Text: unseenWords(a.turn.agent.cfg.ModelName, d)})
+		case model.Searched:
+			a.search.Add(d.Search)
+		case model.Unsearched:
+			a.turn.agent.emit(event.Notice{Level: word.LevelWarning, Text: "web search is off for this session, the provider refused it: " + d.Err.Error()})
 		case model.Finished:
 			a.reason = d.Reason
 			a.usage = d.Usage
@@ -101,6 +106,7 @@ func (a *answer) start() {
 // end drops the calls that had not started when the stream ended.
 func (a *answer) end() {
 	a.close()
+	a.searched()
 	never := func(i model.Item) bool {
 		return i.Kind == model.Call && slices.Contains(a.waiting, *i.Call)
 	}
@@ -127,7 +133,7 @@ func (a *answer) retry(ctx context.Context, d model.Retrying) bool {
 		}
 		return false
 	}
-	a.items, a.unlogged, a.waiting, a.calls, a.kind = nil, nil, nil, 0, ""
+	a.items, a.unlogged, a.waiting, a.calls, a.kind, a.search = nil, nil, nil, 0, "", model.Search{}
 	a.run.Reset()
 	a.turn.agent.emit(retrying(d))
 	return true
@@ -154,14 +160,26 @@ func (a *answer) seal(opaque *model.Opaque) {
 	if blank && (opaque == nil || kind != model.Reasoning) {
 		return
 	}
-	a.keep(model.Item{Kind: kind, Text: text, Opaque: opaque})
-	if blank {
-		return
+	item := model.Item{Kind: kind, Text: text, Opaque: opaque}
+	if kind == model.Assistant && a.search.Used() {
+		item.Search = new(a.search)
 	}
-	if kind == model.Reasoning {
+	a.keep(item)
+	switch {
+	case blank:
+	case kind == model.Reasoning:
 		a.turn.agent.emit(event.ReasoningFinished{Text: text})
-	} else {
+	default:
 		a.turn.agent.emit(event.MessageFinished{Text: text})
+		a.searched()
+	}
+}
+
+// searched reports what the provider's web search did.
+func (a *answer) searched() {
+	if a.search.Used() {
+		a.turn.agent.emit(event.Searched{Search: a.search})
+		a.search = model.Search{}
 	}
 }
 

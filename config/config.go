@@ -7,6 +7,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -34,6 +35,8 @@ type Config struct {
 	Speculation string `toml:"speculation.mode"`
 	// Unkept is undo.unkept, "ask" or "allow".
 	Unkept string `toml:"undo.unkept"`
+	// WebSearch lets the provider search the web; see MaySearch.
+	WebSearch bool `toml:"web_search"`
 	// Tools says by tool name whether it is enabled; absent means enabled.
 	Tools map[string]*bool `toml:"tools.NAME.enabled"`
 	// Providers holds the [providers.NAME] tables.
@@ -220,6 +223,13 @@ func (c Config) Origin(key string) Origin {
 
 // DisabledTools returns the tools that [tools.NAME] enabled = false removes.
 func (c Config) DisabledTools() map[string]bool { return disabled(c.Tools) }
+
+// MaySearch reports whether the provider may search the web: web_search is on, and nothing refuses pages or
+// the network by itself.
+func (c Config) MaySearch() bool {
+	refused := c.AskForApproval == "granular" && (slices.Contains(c.Refuse, "fetch") || slices.Contains(c.Refuse, "network"))
+	return c.WebSearch && !refused && c.Sandbox.Mode != Strict && !c.DisabledTools()["fetch_url"]
+}
 
 // DisabledServers returns the MCP servers that [mcp.servers.NAME] enabled = false leaves out.
 func (c Config) DisabledServers() map[string]bool { return disabled(c.MCP.Enabled) }

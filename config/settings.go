@@ -199,6 +199,8 @@ var settings = []setting{
 		doc: "Globs of variables to drop."},
 	{key: "sandbox.env.set",
 		doc: "Variables that commands see with these values in any case."},
+	{key: "web_search", def: "false", narrower: true,
+		doc: "`true` lets the provider search the web with its own tool, where it has one; the answer shows the sources ([permissions.md](permissions.md#web-search)). No question is asked, so it stays off with `sandbox.mode = \"strict\"`, with `granular` where that refuses `network` or `fetch`, and where the tool `fetch_url` is off."},
 	{key: "tools.NAME.enabled", def: "true", narrower: true,
 		doc: "`false` hides the tool NAME (`shell`, `apply_patch`, `read_file`, `view_image`, `list_files`, `search`, `write_stdin`, `background`, `update_plan`, `ask_user`, `fetch_url`, `delegate`) from the model and refuses its calls."},
 	{key: "context.compact_at", often: true, most: 95, def: "80",

@@ -7,7 +7,9 @@ package event
 
 import (
 	"fmt"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"codeagent/event/word"
@@ -59,6 +61,27 @@ type ReasoningDelta struct{ Text string }
 
 // MessageFinished ends a run of TextDeltas and has the whole text.
 type MessageFinished struct{ Text string }
+
+// Searched: the provider searched the web itself, for the text before it.
+type Searched struct{ model.Search }
+
+// Lines are the search as text: what was searched for, and a line for each source with its title, its host and
+// its URL.
+func (e Searched) Lines() []string {
+	head := "the provider searched the web"
+	if e.Query != "" {
+		head += ": " + strconv.Quote(e.Query)
+	}
+	out := []string{head}
+	for _, s := range e.Sources {
+		line := s.URL
+		if u, err := url.Parse(s.URL); err == nil {
+			line = strings.TrimSpace(s.Title+" ("+u.Hostname()+")") + " " + line
+		}
+		out = append(out, line)
+	}
+	return out
+}
 
 // ReasoningFinished ends a run of ReasoningDeltas and has the whole text.
 type ReasoningFinished struct{ Text string }
@@ -338,6 +361,7 @@ func (Steered) event()             {}
 func (TextDelta) event()           {}
 func (ReasoningDelta) event()      {}
 func (MessageFinished) event()     {}
+func (Searched) event()            {}
 func (ReasoningFinished) event()   {}
 func (ToolStarted) event()         {}
 func (ToolOutput) event()          {}
@@ -360,7 +384,7 @@ func (HelperEvent) event()         {}
 func All() []Event {
 	return []Event{
 		SessionStarted{}, TurnStarted{}, Steered{}, TextDelta{}, ReasoningDelta{},
-		MessageFinished{}, ReasoningFinished{}, ToolStarted{}, ToolOutput{}, ToolFinished{},
+		MessageFinished{}, Searched{}, ReasoningFinished{}, ToolStarted{}, ToolOutput{}, ToolFinished{},
 		PermissionRequested{}, PermissionAnswered{}, PlanUpdated{}, Retrying{},
 		RequestStarted{}, UsageUpdated{}, Compacting{}, Compacted{}, Notice{}, BackgroundChanged{}, BackgroundEnded{}, TurnFinished{},
 		HelperEvent{Event: RequestStarted{}},

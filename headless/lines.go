@@ -92,6 +92,7 @@ type item struct {
 	changeList
 	Diagnostics []event.Diagnostics `json:"diagnostics,omitempty"`
 	*serverCall
+	webSearch
 	// todo_list
 	Items []todo `json:"items,omitempty"`
 	// tool_call and permission_request
@@ -104,6 +105,12 @@ type item struct {
 	finding
 	// error and finding
 	Message string `json:"message,omitempty"`
+}
+
+// webSearch is a search of the provider's own. Query is "" where it does not say what it searched for.
+type webSearch struct {
+	Query   *string        `json:"query,omitempty"`
+	Sources []model.Source `json:"sources,omitempty"`
 }
 
 // background is the background command that a command_execution or a tool_call refers to.
@@ -232,6 +239,8 @@ func (l *lines) lines(e event.Event) []line {
 		return []line{{Type: "turn.started"}}
 	case event.MessageFinished:
 		return l.completed(&item{Type: "agent_message", Text: e.Text})
+	case event.Searched:
+		return l.completed(&item{Type: "web_search", webSearch: webSearch{&e.Query, e.Sources}})
 	case event.ReasoningFinished:
 		return l.completed(&item{Type: "reasoning", Text: e.Text})
 	case event.ToolStarted:

@@ -62,6 +62,11 @@ type plainPlan struct {
 	Items []todo `json:"items"`
 }
 
+type plainSearch struct {
+	plainHead
+	Query string `json:"query"`
+}
+
 type plainError struct {
 	plainHead
 	Message string `json:"message"`
@@ -100,6 +105,8 @@ func (it *item) plain() any {
 	switch {
 	case it.Type == "agent_message" || it.Type == "reasoning":
 		return plainText{head, it.Text}
+	case it.Type == "web_search":
+		return plainSearch{head, *it.Query}
 	case it.Type == "error":
 		return plainError{head, it.Message}
 	case it.Type == "todo_list":

@@ -71,6 +71,8 @@ func (p *progress) print(e event.Event) {
 		}
 	case event.Retrying:
 		p.line("33", "! %s", retryWords(e))
+	case event.Searched:
+		p.said("@", strings.Join(e.Lines(), "\n"))
 	case event.Notice:
 		p.notice(e)
 	case event.BackgroundEnded:

@@ -3,7 +3,7 @@ package model
 import "time"
 
 // Delta is one piece of a streamed answer: TextDelta, ReasoningDelta, Sealed,
-// CallStarted, CallDelta, CallDone, Retrying, Unseen or Finished.
+// CallStarted, CallDelta, CallDone, Retrying, Unseen, Unsearched, Searched or Finished.
 type Delta interface{ delta() }
 
 // TextDelta is more of the answer's text.
@@ -55,6 +55,13 @@ type Unseen struct {
 	Blind bool
 }
 
+// Unsearched says that the provider refused to search the web, and is not asked for it again; Err is the
+// refusal. The request is sent again at once.
+type Unsearched struct{ Err error }
+
+// Searched is more of what the provider's web search did for the answer.
+type Searched struct{ Search }
+
 // Finished is the last delta of a complete answer.
 type Finished struct {
 	Reason StopReason
@@ -83,4 +90,6 @@ func (CallDelta) delta()      {}
 func (CallDone) delta()       {}
 func (Retrying) delta()       {}
 func (Unseen) delta()         {}
+func (Unsearched) delta()     {}
+func (Searched) delta()       {}
 func (Finished) delta()       {}

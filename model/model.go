@@ -43,6 +43,8 @@ type Item struct {
 	Images []Image `json:"images,omitempty"`
 	// Failed marks a Result that reports an error.
 	Failed bool `json:"failed,omitempty"`
+	// Search is the web search of the provider that an Assistant's text is based on; nil: none.
+	Search *Search `json:"search,omitempty"`
 	// Opaque is what the provider wants back with this item; nil if there is nothing. A
 	// Reasoning may consist of only that.
 	Opaque *Opaque `json:"opaque,omitempty"`
@@ -100,6 +102,9 @@ type Request struct {
 	// Schema is the JSON Schema that the text of the answer must fit; nil: any text. A provider that
 	// does not offer this gets the request without it.
 	Schema json.RawMessage
+	// Search: the provider may search the web with its own tool. One that refuses this gets the request
+	// without it.
+	Search bool
 	// CacheKey is the same for all requests of a conversation, so that the provider's prompt
 	// cache applies. Empty: unset.
 	CacheKey string

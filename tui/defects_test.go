@@ -81,6 +81,15 @@ var situations = map[string]func(r *rig){
 		r.typeText("/status")
 		r.press("enter")
 	},
+	"web-search": func(r *rig) {
+		r.emit(session(), event.TurnStarted{Text: "which Go is newest?"}, event.MessageFinished{Text: "Go 1.26 is the newest release."}, event.Searched{Search: model.Search{
+			Query: "newest Go release",
+			Sources: []model.Source{
+				{Title: "Release History - The Go Programming Language", URL: "https://go.dev/doc/devel/release"},
+				{Title: "Go \x1b[31m\u202ered", URL: "https://xn--80ak6aa92e.example/a/long/path/to/a/page/that/does/not/fit?in=one&line=of&forty=columns"},
+			},
+		}}, event.TurnFinished{Outcome: word.TurnDone})
+	},
 	"footer-own": func(r *rig) {
 		r.emit(session())
 		r.app.offers.Surroundings = &around{line: "app on main, 3 changed, tests green since 12:04, and a long rest that does not fit"}

@@ -169,13 +169,14 @@ type step struct {
 		Args json.RawMessage `json:"args"`
 		Raw  string          `json:"raw"` // arguments as they are, possibly malformed
 	} `json:"calls"`
-	Status int               `json:"status"`
-	Header map[string]string `json:"header"`
-	Body   string            `json:"body"`
-	Fault  string            `json:"fault"`
-	After  int               `json:"after"`
-	Repeat int               `json:"repeat"` // the text this many times
-	Delay  int               `json:"delay_ms"`
+	Sources []json.RawMessage `json:"sources"` // of a web search
+	Status  int               `json:"status"`
+	Header  map[string]string `json:"header"`
+	Body    string            `json:"body"`
+	Fault   string            `json:"fault"`
+	After   int               `json:"after"`
+	Repeat  int               `json:"repeat"` // the text this many times
+	Delay   int               `json:"delay_ms"`
 }
 
 var faults = map[string]scripted.Fault{
@@ -249,6 +250,9 @@ func (st step) reply() scripted.Reply {
 	r.Delay = time.Duration(st.Delay) * time.Millisecond
 	if st.Repeat > 0 {
 		r.Text, r.Piece = strings.Repeat(st.Text, st.Repeat), 4096
+	}
+	for _, s := range st.Sources {
+		r.Sources = append(r.Sources, string(s))
 	}
 	for _, c := range st.Calls {
 		raw := c.Raw

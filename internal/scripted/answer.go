@@ -240,6 +240,9 @@ func (a *answer) chat(send func(event string, paced bool)) {
 			send(a.chunk(`{"`+part.field+`":`+quote(p)+`}`, "null"), true)
 		}
 	}
+	for _, s := range a.reply.Sources {
+		send(a.chunk(`{"annotations":[{"type":"url_citation","url_citation":`+s+`}]}`, "null"), false)
+	}
 	for _, s := range a.callSteps() {
 		delta := fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, s.index, quote(s.fragment))
 		switch s.kind {

@@ -26,6 +26,8 @@ type Reply struct {
 	Refusal string
 	// Calls are streamed after the text, arguments in fragments.
 	Calls []Call
+	// Sources are the annotations of the text: pages that a web search found, as JSON in the shape of Chat.
+	Sources []string
 	// Interleave streams the fragments of parallel calls in turns instead of
 	// one call after the other.
 	Interleave bool

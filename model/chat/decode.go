@@ -29,13 +29,14 @@ type choice struct {
 }
 
 type message struct {
-	Content   said       `json:"content"`
-	Reasoning wire.Text  `json:"reasoning"`         // OpenRouter, Groq, newer vLLM
-	Thinking  wire.Text  `json:"reasoning_content"` // DeepSeek, llama.cpp, vLLM
-	Refusal   wire.Text  `json:"refusal"`
-	Calls     []fragment `json:"tool_calls"`
-	Call      *function  `json:"function_call"`     // the older form
-	Details   []detail   `json:"reasoning_details"` // OpenRouter
+	Content   said              `json:"content"`
+	Reasoning wire.Text         `json:"reasoning"`         // OpenRouter, Groq, newer vLLM
+	Thinking  wire.Text         `json:"reasoning_content"` // DeepSeek, llama.cpp, vLLM
+	Refusal   wire.Text         `json:"refusal"`
+	Calls     []fragment        `json:"tool_calls"`
+	Call      *function         `json:"function_call"`     // the older form
+	Details   []detail          `json:"reasoning_details"` // OpenRouter
+	Cited     []wire.Annotation `json:"annotations"`
 }
 
 // said is a message's text, and the thinking among its parts (Mistral):
@@ -206,6 +207,11 @@ func (d *decoder) message(m *message, call func(*fragment) error) error {
 	}
 	if t := m.Content.text + m.Refusal; t != "" {
 		if err := d.yield(model.TextDelta{Text: string(t)}); err != nil {
+			return err
+		}
+	}
+	if len(m.Cited) > 0 {
+		if err := d.yield(wire.Searched("", m.Cited)); err != nil {
 			return err
 		}
 	}

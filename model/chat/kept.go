@@ -45,13 +45,14 @@ func keptIn(it model.Item, source string) (k kept) {
 // additions are request fields that go-openai does not have.
 type additions struct {
 	cacheKey string
+	search   bool
 	extra    map[string]json.RawMessage // by call id
 	details  map[int][]detail           // by position of the message
 }
 
 // into returns a context that adds the fields to the request.
 func (a additions) into(ctx context.Context) context.Context {
-	if a.cacheKey == "" && len(a.extra) == 0 && len(a.details) == 0 {
+	if a.cacheKey == "" && !a.search && len(a.extra) == 0 && len(a.details) == 0 {
 		return ctx
 	}
 	return wire.WithAmendment(ctx, a.amend)
@@ -86,6 +87,9 @@ func (a additions) amend(body []byte) ([]byte, error) {
 		if request["prompt_cache_key"], err = json.Marshal(a.cacheKey); err != nil {
 			return nil, err
 		}
+	}
+	if a.search {
+		request["web_search_options"] = json.RawMessage("{}")
 	}
 	return json.Marshal(request)
 }

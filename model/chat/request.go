@@ -82,6 +82,11 @@ func request(a *attempt) (openai.ChatCompletionRequest, additions) {
 			Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: wire.Schema(t)},
 		})
 	}
+	if tool := wire.SearchTool(a.Host, ""); a.Search && tool != "" {
+		out.Tools = append(out.Tools, openai.Tool{Type: openai.ToolType(tool)})
+	} else {
+		more.search = a.Search
+	}
 	if !a.Quirks.noUsage {
 		out.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}

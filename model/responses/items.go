@@ -15,7 +15,11 @@ const (
 	kindMessage   = "message"
 	kindReasoning = "reasoning"
 	kindCall      = "function_call"
+	kindSearch    = "web_search_call"
 )
+
+// maxSearch bounds a search that is sent back, in bytes.
+const maxSearch = 16 << 10
 
 // output holds the used members of an output item.
 type output struct {
@@ -27,9 +31,13 @@ type output struct {
 	Phase     string        `json:"phase"`
 	Encrypted string        `json:"encrypted_content"`
 	Content   []struct {
-		Text    wire.Text `json:"text"`
-		Refusal wire.Text `json:"refusal"`
+		Text    wire.Text         `json:"text"`
+		Refusal wire.Text         `json:"refusal"`
+		Cited   []wire.Annotation `json:"annotations"`
 	} `json:"content"`
+	Action struct {
+		Query string `json:"query"`
+	} `json:"action"` // of a search
 	Summary []struct {
 		Text wire.Text `json:"text"`
 	} `json:"summary"`
@@ -164,13 +172,25 @@ func (d *decoder) done(e *event) error {
 	switch o.Type {
 	case kindMessage:
 		var text strings.Builder
+		var cited []wire.Annotation
 		for _, p := range o.Content {
 			text.WriteString(string(p.Text + p.Refusal))
+			cited = append(cited, p.Cited...)
 		}
 		if err := d.sayWhole(it, text.String()); err != nil {
 			return err
 		}
+		if len(cited) > 0 {
+			if err := d.yield(wire.Searched("", cited)); err != nil {
+				return err
+			}
+		}
 		return d.close(it, d.phase(&o))
+	case kindSearch: // the provider wants it back in its place, like thinking
+		if err := d.yield(wire.Searched(o.Action.Query, nil)); err != nil || len(e.Item) > maxSearch {
+			return err
+		}
+		return d.yield(model.Sealed{Kind: model.Reasoning, Opaque: &model.Opaque{Source: d.source, Data: e.Item}})
 	case kindReasoning:
 		if err := d.thinkWhole(it, &o); err != nil {
 			return err

@@ -59,6 +59,9 @@ func request(a *attempt) openai.CreateResponseRequest {
 	for _, t := range a.Tools {
 		out.Tools = append(out.Tools, tool(t))
 	}
+	if a.Search {
+		out.Tools = append(out.Tools, openai.ResponseTool{Type: openai.ToolType(wire.SearchTool(a.Host, "web_search"))})
+	}
 	if !q.noStore {
 		out.Store = new(false)
 	}

@@ -75,7 +75,7 @@ func (c *Client[Q]) Stream(ctx context.Context, r model.Request) iter.Seq2[model
 		if c.invalid != nil {
 			return c.invalid
 		}
-		return c.learned.ask(r, yield, func(q Q, view *View, yield Yield) error {
+		return c.learned.ask(r, yield, func(r model.Request, q Q, view *View, yield Yield) error {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
 			stream, decoder, err := c.open(ctx, &Attempt[Q]{r, q, view, c.api, c.host, c.source + r.Model, normal(r.Tools, yield), c.learned.note})

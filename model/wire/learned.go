@@ -22,12 +22,15 @@ type refusals[Q quirks[Q]] struct {
 	sight  sight
 	mu     sync.Mutex
 	quirks Q // guarded by mu
+	// unsearched: the provider does not search the web. Guarded by mu.
+	unsearched bool
 }
 
 // ask makes one attempt with try, which opens a stream and has it read. If the provider
 // refuses something that l did not know, before or inside the stream, it makes another
-// attempt without that. yield receives an Unseen for images that the model does not see.
-func (l *refusals[Q]) ask(r model.Request, yield Yield, try func(Q, *View, Yield) error) error {
+// attempt without that. yield receives an Unseen for images that the model does not see, and an
+// Unsearched for the web search.
+func (l *refusals[Q]) ask(r model.Request, yield Yield, try func(model.Request, Q, *View, Yield) error) error {
 	began := false
 	answer := func(d model.Delta) error {
 		began = true
@@ -35,9 +38,21 @@ func (l *refusals[Q]) ask(r model.Request, yield Yield, try func(Q, *View, Yield
 	}
 	for {
 		quirks, view := l.known(), l.sight.look(r)
-		err := try(quirks, view, answer)
+		l.mu.Lock()
+		r.Search = r.Search && !l.unsearched
+		l.mu.Unlock()
+		err := try(r, quirks, view, answer)
 		if err == nil || began { // a request that is being answered was not refused
 			return err
+		}
+		if r.Search && RefusalIn(err, 400, 404, 422).Names("web_search", "web search", "tool type", ".type") {
+			l.mu.Lock()
+			l.unsearched = true
+			l.mu.Unlock()
+			if err := yield(model.Unsearched{Err: err}); err != nil {
+				return err
+			}
+			continue
 		}
 		if more, ok := quirks.After(err); ok {
 			l.note(func(q *Q) { *q = more })

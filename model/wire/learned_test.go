@@ -25,7 +25,7 @@ func TestAnswerThatBeganIsNotAskedForAgain(t *testing.T) {
 		}
 		tries := 0
 		var l refusals[noQuirks]
-		err := l.ask(r, yield, func(_ noQuirks, v *View, yield Yield) error {
+		err := l.ask(r, yield, func(_ model.Request, _ noQuirks, v *View, yield Yield) error {
 			tries++
 			if began {
 				_ = yield(model.TextDelta{Text: "so"})

@@ -85,6 +85,8 @@ func (t *Transcript) Apply(e event.Event) {
 		t.compacting.moving = true
 	case event.Compacted:
 		t.applyCompacted(e)
+	case event.Searched:
+		t.Note(word.LevelInfo, strings.Join(e.Lines(), "\n"))
 	case event.Notice:
 		t.Note(e.Level, e.Text)
 	case event.TurnFinished:

@@ -109,6 +109,9 @@ func replay(emit func(event.Event), set *tools.Set, items iter.Seq[model.Item]) 
 			emit(event.Compacted{Summary: i.Text})
 		case model.Assistant:
 			emit(event.MessageFinished{Text: i.Text})
+			if i.Search != nil {
+				emit(event.Searched{Search: *i.Search})
+			}
 		case model.Reasoning:
 			emit(event.ReasoningFinished{Text: i.Text})
 		case model.Call:

@@ -385,6 +385,7 @@ func Join(base *Base, screen Face) *Session {
 		Stage:    tools.Stage{Exec: ses.Workspace.Runner, Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Process.Version), Inquire: ses.face.Inquire, Asking: ses.Options.Attended, Mode: mode},
 		Frontend: ses.face, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, Bounds: ses.Options.Bounds, Schema: ses.Options.Schema, Reviewer: ses.reviewer,
 		Parallel:     exec.AtOnce,
+		Search:       ses.Workspace.Config.MaySearch(),
 		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,
 		Instructions: func() string {
 			own := facts
