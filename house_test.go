@@ -223,7 +223,7 @@ var rooms = []room{
 	{path: "tui/form", floor: 3, imports: []string{"internal/visible", "mcp/inquiry", "tui/composer", "tui/keys", "tui/paint", "tui/part"}, pure: true},
 	{path: "tui/question", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox", "tui/composer", "tui/denial", "tui/diff", "tui/keys", "tui/paint", "tui/part"}, pure: true},
 	{path: "tui/transcript", floor: 3, imports: []string{"approvals", "event", "internal/short", "sandbox", "tui/denial", "tui/diff", "tui/home", "tui/keys", "tui/mark", "tui/markdown", "tui/message", "tui/paint", "tui/part"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
-	{path: "headless", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/short", "internal/visible", "sandbox"}},
+	{path: "headless", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/short", "internal/visible", "model", "sandbox"}},
 
 	// The face for editors: the Agent Client Protocol over two streams.
 	{path: "acp", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/jsonrpc", "internal/linereader", "internal/picture", "internal/short", "internal/visible", "mcp/inquiry", "model", "sandbox"}, pure: true, libraries: []string{"github.com/coder/acp-go-sdk"}},
