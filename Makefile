@@ -41,7 +41,7 @@ build:
 # first rows of each table. go test starts packages in the order given: those that take longest come
 # first, and the others run beside them. `make lint` vets all of them.
 # Tests wait much, for processes and for time: three packages run at a time where there are two processors.
-LONGEST := ./linuxsandbox ./linuxsandbox/escapes ./cmd/codeagent ./cmd/codeagent/conversation ./exec ./internal/compat
+LONGEST := ./linuxsandbox/alike ./linuxsandbox/escapes ./cmd/codeagent ./linuxsandbox/denials ./linuxsandbox ./cmd/codeagent/conversation ./exec ./internal/compat
 AT_ONCE := $(shell echo $$(( (3 * $$(getconf _NPROCESSORS_ONLN) + 1) / 2 )))
 test: build
 	@umask 022; CGO_ENABLED=$(if $(RACE),1,0) $(GO) run -trimpath ./internal/testsummary $(GO) test -json -trimpath $(RACE) -p $(AT_ONCE) -timeout $(TIMEOUT) -vet=off $(LONGEST) ./...

@@ -18,8 +18,8 @@ func TestBackendsReach(t *testing.T) {
 	looked := 0
 	for _, room := range []string{"linuxsandbox", "seatbelt"} {
 		err := filepath.WalkDir(room, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(filepath.Dir(path), "test") {
+				return err // tests and their support declare policies
 			}
 			looked++
 			files := token.NewFileSet()

@@ -184,7 +184,7 @@ var rooms = []room{
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/short", "model", "prompts", "sandbox", "tools"}},
-	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "prompts", "tui/attention", "tui/clipboard", "tui/composer", "tui/diff", "tui/fill", "tui/footer", "tui/form", "tui/home", "tui/keys", "tui/lines", "tui/lists", "tui/mark", "tui/mention", "tui/message", "tui/modes", "tui/page", "tui/paint", "tui/palette", "tui/part", "tui/picker", "tui/question", "tui/reader", "tui/rewind", "tui/settings", "tui/setup", "tui/slash", "tui/templates", "tui/terminal", "tui/transcript", "tui/undoing"}},
+	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "prompts", "tui/attention", "tui/clipboard", "tui/composer", "tui/diff", "tui/fill", "tui/footer", "tui/form", "tui/home", "tui/keys", "tui/lines", "tui/lists", "tui/mark", "tui/memory", "tui/mention", "tui/message", "tui/modes", "tui/page", "tui/paint", "tui/palette", "tui/part", "tui/picker", "tui/question", "tui/reader", "tui/rewind", "tui/settings", "tui/setup", "tui/slash", "tui/templates", "tui/terminal", "tui/transcript", "tui/undoing"}},
 	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
 	{path: "tui/keys", floor: 3, imports: []string{"internal/short"}, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
@@ -193,12 +193,12 @@ var rooms = []room{
 	{path: "tui/mention", floor: 3, imports: []string{"internal/short", "tui/keys", "tui/paint", "tui/part"}, pure: true},
 	// Marks in drawn lines say what a copy gives back.
 	{path: "tui/mark", floor: 3, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
-	{path: "tui/highlight", floor: 3, pure: true},
+	{path: "tui/highlight", floor: 3, imports: []string{"tui/paint"}, pure: true},
 	// Everything drawn goes through it: it makes hostile text harmless.
 	{path: "tui/palette", floor: 3, pure: true},
 	{path: "tui/paint", floor: 3, imports: []string{"internal/short", "internal/visible", "tui/mark", "tui/palette"}, pure: true, libraries: []string{"charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi"}},
 	{path: "tui/denial", floor: 3, imports: []string{"internal/short", "sandbox", "tui/paint"}, pure: true},
-	{path: "tui/diff", floor: 3, imports: []string{"tui/paint"}, pure: true, libraries: []string{"znkr.io/diff"}},
+	{path: "tui/diff", floor: 3, imports: []string{"event", "sandbox", "tui/highlight", "tui/paint"}, pure: true, libraries: []string{"znkr.io/diff"}},
 	{path: "tui/markdown", floor: 3, imports: []string{"tui/highlight", "tui/mark", "tui/paint"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi", "github.com/yuin/goldmark/ast", "github.com/yuin/goldmark/extension/ast", "github.com/yuin/goldmark/parser", "github.com/yuin/goldmark/text", "github.com/yuin/goldmark/util"}},
 	{path: "tui/composer", floor: 3, imports: []string{"tui/keys", "tui/message", "tui/paint", "tui/part"}, pure: true},
 	{path: "tui/picker", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint", "tui/part"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
@@ -207,8 +207,9 @@ var rooms = []room{
 	{path: "tui/home", floor: 3, imports: []string{"event", "internal/short", "tui/paint"}, pure: true},
 	{path: "tui/page", floor: 3, imports: []string{"internal/short", "tui/keys", "tui/paint", "tui/part"}, pure: true},
 	{path: "tui/reader", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint", "tui/part", "tui/transcript"}, pure: true},
-	{path: "tui/undoing", floor: 3, imports: []string{"internal/short", "tui/lists", "tui/page", "tui/paint", "tui/part", "tui/transcript"}, pure: true},
+	{path: "tui/undoing", floor: 3, imports: []string{"event", "internal/short", "tui/diff", "tui/lists", "tui/page", "tui/paint", "tui/part", "tui/transcript"}, pure: true},
 	{path: "tui/lines", floor: 3, imports: []string{"tui/form", "tui/keys", "tui/page", "tui/paint", "tui/part", "tui/picker", "tui/question", "tui/slash", "tui/transcript"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
+	{path: "tui/memory", floor: 3, imports: []string{"tui/part", "tui/picker"}, pure: true},
 	{path: "tui/settings", floor: 3, imports: []string{"tui/keys", "tui/lists", "tui/part", "tui/picker"}, pure: true},
 	{path: "tui/setup", floor: 3, imports: []string{"tui/keys", "tui/paint", "tui/part", "tui/picker"}, pure: true},
 	{path: "tui/lists", floor: 3, imports: []string{"internal/short", "tui/keys", "tui/page", "tui/paint", "tui/part", "tui/picker"}, pure: true},
@@ -236,9 +237,9 @@ var rooms = []room{
 	// Floor 4: wiring.
 	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/acpcmd", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/completion", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/helpcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/permissionscmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/serverscmd", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "eventlog", "exec", "internal/environ", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
 	// One package a command, and below them what they share. None knows package main.
-	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "event", "exec", "hostfile", "internal/picture", "internal/visible", "model", "prompts", "sandbox", "session", "tools", "tui", "tui/attention", "tui/clipboard", "tui/fill", "tui/footer", "tui/home", "tui/keys", "tui/lists", "tui/message", "tui/paint", "tui/palette", "tui/picker", "tui/rewind", "tui/settings", "tui/setup", "tui/templates", "tui/undoing", "undo"}},
+	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "event", "exec", "hostfile", "internal/picture", "internal/visible", "model", "prompts", "sandbox", "session", "tools", "tui", "tui/attention", "tui/clipboard", "tui/fill", "tui/footer", "tui/home", "tui/keys", "tui/lists", "tui/memory", "tui/message", "tui/paint", "tui/palette", "tui/picker", "tui/rewind", "tui/settings", "tui/setup", "tui/templates", "tui/undoing", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "approvals/rules", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "event", "exec", "gitrun", "headless", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "model", "prompts", "sandbox"}},
-	{path: "cmd/codeagent/acpcmd", floor: 4, imports: []string{"acp", "agent", "approvals", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "prompts", "session", "tools", "undo"}},
+	{path: "cmd/codeagent/acpcmd", floor: 4, imports: []string{"acp", "agent", "approvals", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "prompts", "session", "undo"}},
 	// What the screen and an editor offer beside talking: written once, shown in two ways.
 	{path: "cmd/codeagent/commands", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "approvals/plain", "approvals/without", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "event", "exec", "hostfile", "internal/short", "internal/visible", "prompts", "sandbox", "undo"}},
 	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/extensions", "cmd/codeagent/instructions", "cmd/codeagent/languages", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "egress", "event", "exec", "hooks", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "telemetry", "tools", "undo"}},
@@ -274,9 +275,11 @@ var rooms = []room{
 
 	// Test support. It may do what tests may; what ships must not depend on it.
 	{path: "sandbox/sandboxtest", support: true, imports: []string{"hostfile", "sandbox", "sandbox/protect/protecttest", "sandbox/resolved", "internal/fileworker", "internal/attack", "internal/golden", "internal/machine"}},
-	// Names of the table for tests that need some protected name.
 	// Calls that wait, for the tests of the broker's handlers.
 	{path: "linuxsandbox/broker/notify/notifytest", support: true, imports: []string{"linuxsandbox/broker/notify", "linuxsandbox/filter"}},
+	// Backends and scenes for the packages of tests that need the whole of linuxsandbox.
+	{path: "linuxsandbox/backendtest", support: true, imports: []string{"internal/attack", "internal/machine", "linuxsandbox", "linuxsandbox/cgroup", "linuxsandbox/netns", "linuxsandbox/plan", "sandbox", "sandbox/sandboxtest"}},
+	// Names of the table for tests that need some protected name.
 	{path: "sandbox/protect/protecttest", support: true, imports: []string{"sandbox/protect"}},
 	// Takes the suggestions that suites meet: codeagent must accept each, and each must help.
 	{path: "config/configtest", support: true, imports: []string{"approvals", "config", "event", "sandbox", "sandbox/named"}},
@@ -362,7 +365,7 @@ var starters = []permitted{
 	{"cmd/codeagent/acpcmd", "what is looked up beside the start of a session, ended with it"},
 	{"cmd/codeagent/servers", "the starts of the servers and who follows each to its end, ended by Close; who waits for all starts, which have time limits"},
 	{"cmd/codeagent/languages", "the ends of the servers, joined by Close"},
-	{"diagnostics", "the worker of a server, ended by Close"},
+	{"diagnostics", "the rounds of a server, one after another, joined by Close"},
 	{"cmd/codeagent/providers", "the lists of models of several providers, each ended by its time limit"},
 	{"cmd/codeagent/workspace", "what git trusts while a session starts, the sweep of old temporary folders"},
 	{"exec", "output copiers and the waiter, joined before Run returns; jobs"},

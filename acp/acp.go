@@ -58,8 +58,8 @@ type SavedSession struct {
 // goroutine.
 type Face interface {
 	Emit(event.Event)
-	// Ask asks the user. changes are what an edit would change, as far as that is known.
-	Ask(ctx context.Context, r approvals.Request, changes []event.FileChange) (approvals.Answer, error)
+	// Ask asks the user.
+	Ask(ctx context.Context, r approvals.Request) (approvals.Answer, error)
 	// Inquire puts a question of an MCP server to the editor's user. It declines where the editor
 	// does not offer that.
 	Inquire(context.Context, inquiry.Question) (inquiry.Reply, error)

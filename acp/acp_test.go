@@ -395,7 +395,7 @@ func TestInquire(t *testing.T) {
 func TestAsk(t *testing.T) {
 	decided := make(chan error, 1)
 	h := &fakeHost{turn: func(ctx context.Context, face Face, _ Message) (Stop, error) {
-		ans, err := face.Ask(ctx, approvals.Request{Title: "t", Options: []approvals.Option{{Decision: approvals.Once, Label: "once"}}}, nil)
+		ans, err := face.Ask(ctx, approvals.Request{Title: "t", Options: []approvals.Option{{Decision: approvals.Once, Label: "once"}}})
 		if err == nil && ans.Decision.Yes() {
 			err = errors.New("a yes")
 		}

@@ -171,7 +171,7 @@ func TestOneButtonForEachKind(t *testing.T) {
 	} {
 		asked := make(chan error, 1)
 		h := &fakeHost{turn: func(ctx context.Context, face Face, _ Message) (Stop, error) {
-			ans, err := face.Ask(ctx, approvals.Request{Title: "t", Options: c.options}, nil)
+			ans, err := face.Ask(ctx, approvals.Request{Title: "t", Options: c.options})
 			if ans.Decision.Yes() {
 				err = errors.New("a yes: " + string(ans.Decision))
 			}

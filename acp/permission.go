@@ -39,13 +39,13 @@ const (
 // Ask asks the editor's user: in diffs and words as the content of the call, and as data in _meta.
 // Everything but an option that was offered is a no: an error, a cancellation, an unknown option,
 // an answer that cannot be read.
-func (ses *session) Ask(ctx context.Context, r approvals.Request, changes []event.FileChange) (approvals.Answer, error) {
+func (ses *session) Ask(ctx context.Context, r approvals.Request) (approvals.Answer, error) {
 	q := apart(plain.Of(r))
 	call := callUpdate{ToolCallID: r.CallID, Title: visible.Line(r.Title), Kind: kindOf(r.Action.Kind)}
 	ses.mu.Lock()
 	id := ses.id
 	var left []string
-	call.Content, call.Locations, left = ses.view.proposed(changes)
+	call.Content, call.Locations, left = ses.view.proposed(r.Changes)
 	ses.mu.Unlock()
 	q.Warnings = append(q.Warnings, left...)
 	// The diffs come first: some editors show one only there.

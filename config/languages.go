@@ -35,6 +35,8 @@ type LanguageServer struct {
 	// Env are variables for it, and Inherited those of the user's that it gets.
 	Env       map[string]string
 	Inherited []string
+	// Set: the settings name it.
+	Set bool
 }
 
 // languageServers are the built-in ones.
@@ -92,7 +94,7 @@ func (s LanguageServer) changed(own LanguageServer) LanguageServer {
 			s.Languages[end] = cmp.Or(own.Language, s.Name)
 		}
 	}
-	s.Read = slices.Concat(s.Read, own.Read)
+	s.Read, s.Set = slices.Concat(s.Read, own.Read), true
 	return s
 }
 

@@ -284,7 +284,7 @@ var settings = []setting{
 	{key: "tui.status_command",
 		doc: "A shell command whose first line the footer shows in place of model, folder and tokens; sandbox and approval policy stay. It runs at the start and after each turn, in the sandbox: it writes nothing, reaches no network and has two seconds. `CODEAGENT_MODEL`, `_FOLDER`, `_BRANCH`, `_SANDBOX`, `_APPROVALS`, `_CONTEXT` (percent), `_INPUT_TOKENS`, `_OUTPUT_TOKENS` and `_COST` are set."},
 	{key: "themes.NAME",
-		doc: "A theme of yours: `{base = \"dark\", accent = \"#88c0d0\", warn = \"3\"}`. A colour is `#rrggbb` or one of the terminal's own, `0` to `15`. These have one: dim, faint, accent, good, bad, warn, code, added, gone, and the backgrounds said, added-words, gone-words. `base` gives the others theirs."},
+		doc: "A theme of yours: `{base = \"dark\", accent = \"#88c0d0\", warn = \"3\"}`. A colour is `#rrggbb` or one of the terminal's own, `0` to `15`. These have one: dim, faint, accent, good, bad, warn, code, added, gone, and the backgrounds said, added-words, gone-words, added-lines, gone-lines. `base` gives the others theirs."},
 	{key: "keys.NAME",
 		doc: "The keys of the action NAME on the screen, such as `message-newline = [\"ctrl+j\", \"f2\"]`; `/keys` and `codeagent help keys` list the names. `[]` takes its keys away. A key that then means two things in one place is an error."},
 	{key: "providers.NAME.base_url", valid: validURL,

@@ -2,29 +2,25 @@
 // returns the errors that are new. It starts no program and reads no file: Options.Start connects it,
 // and the caller has the texts. Start reading at Client.
 //
-//	Check -> the worker: start -> initialize -> round, round … -> Close
+//	Check -> the queue: round, round … ; the first one starts the server, which then stays
 //	round    the text before the change, if the server has another one: what it reports is the base
 //	         the text after it: what it reports beyond the base is new
 //	Found    the new errors that no earlier Found returned
 //
-// Threat: a server is hostile. It answers when it wants, so no method waits for it. What it sends is
-// bounded and made harmless (messages.go), its requests change nothing, and one that breaks a bound
-// or the protocol, or is silent, is ended.
+// Threat: a server is hostile. It answers when it wants, so only Wait waits for it, for a limited time.
+// What it sends is bounded and made harmless (protocol.go), its requests change nothing, and one that
+// breaks a bound or the protocol, or is silent, is ended.
 package diagnostics
 
 import (
 	"context"
 	"errors"
 	"io"
-	"path"
-	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
-
-	"codeagent/internal/visible"
 )
 
 // Options configures a client.
@@ -33,8 +29,10 @@ type Options struct {
 	Root string
 	// Languages are the languages of the protocol by the ends of file names (".go").
 	Languages map[string]string
-	// Start starts the server. ctx ends with the client.
+	// Start starts the server. The end of ctx ends the start alone.
 	Start func(ctx context.Context) (Process, error)
+	// Failed is called when the server is not used any more. worked: it has once reported on a file.
+	Failed func(err error, worked bool)
 }
 
 // Process is a server that runs. Close ends it with everything it started, also while In or Out are in
@@ -55,46 +53,51 @@ type File struct {
 	After *string
 }
 
-// The times that a server has. Without an answer to a request it is ended; without a report on a file,
-// which some servers omit where nothing is wrong, the worker goes on.
 const (
-	answerTime = time.Minute
-	firstTime  = 20 * time.Second // until the first report: it reads the whole workspace
-	reportTime = 3 * time.Second
+	// Patience is how long a call waits for reports on what it changed, and impatience how long if the
+	// last ones were late.
+	Patience   = time.Second
+	impatience = Patience / 4
+	// roundTime is what a round may take at most: a server that does not read or answer is ended.
+	roundTime = time.Minute
+	// reportTime is how long a round waits for reports. A server first reads the whole workspace, and some
+	// report nothing where nothing has changed.
+	reportTime = 20 * time.Second
+	// idleTime is how long a server runs without a change: its memory is that of a compiler.
+	idleTime = 10 * time.Minute
+	// mostFailures is how often a server may end by itself or be ended.
+	mostFailures = 3
+	// mostQueued bounds the rounds that wait, and mostDocuments the files whose errors are remembered.
+	mostQueued    = 16
+	mostDocuments = 200
 )
 
-// mostDocuments bounds the files whose errors are remembered.
-const mostDocuments = 200
+// errSilent: the server does not answer.
+var errSilent = errors.New("it does not answer")
 
-// Client is the client of one run of a server. Its methods may be called by several goroutines.
+// Client is the client of a server. Its methods may be called by several goroutines.
 type Client struct {
 	o    Options
 	life context.Context
 	end  context.CancelFunc
-	done chan struct{} // closed when the worker and all processes of the server are gone
-	wake chan struct{} // holds one element while there is a batch
+	idle *time.Timer   // stops the server
+	news chan struct{} // holds one element after a report
+	late atomic.Bool   // the last reports were late
 
-	mu    sync.Mutex
-	next  *batch               // to be handed over; nil: none; guarded by mu
-	docs  map[string]*document // by path; guarded by mu
-	stage *batch               // what the worker waits for; guarded by mu
-	warm  bool                 // the server has reported on a file; guarded by mu
-	err   error                // why the server was ended; guarded by mu
+	// The queue alone uses these.
+	run      *run // nil: no server runs
+	failures int
+	worked   bool
+
+	mu     sync.Mutex
+	last   *turn                // of the queue; guarded by mu
+	queued int                  // guarded by mu
+	docs   map[string]*document // by path; guarded by mu
 }
 
-// batch is a number of changes that are handed over together.
-type batch struct {
-	files []File
-	due   map[*document]bool // those on which a report is due; guarded by Client.mu
-	// answered is closed by answer: the server has reported on all, or the client has ended.
-	answered chan struct{}
-	answer   func()
-}
-
-func newBatch() *batch {
-	b := &batch{answered: make(chan struct{})}
-	b.answer = sync.OnceFunc(func() { close(b.answered) })
-	return b
+// turn is a place in the queue.
+type turn struct {
+	done, next chan struct{} // closed when it is over, and when another one is queued
 }
 
 // document is a file as the server knows it. All fields are guarded by Client.mu.
@@ -105,265 +108,236 @@ type document struct {
 	version int
 	heard   bool // the server has reported on this version
 	basing  bool // the text is that before the change
-	known   bool // base is complete
-	// base are the errors from before the change and those that were returned, by what they say; latest
-	// are those that the server reported last.
+	// base counts the errors from before the change and those that were returned, by what they say; nil:
+	// those before are not known. latest are those that the server reported last.
 	base   map[string]int
-	latest []Problem
+	latest []problem
 }
 
 // New returns a client whose server is started by the first Check.
 func New(o Options) *Client {
-	c := &Client{o: o, done: make(chan struct{}), wake: make(chan struct{}, 1), docs: map[string]*document{}}
+	c := &Client{o: o, news: make(chan struct{}, 1), last: &turn{make(chan struct{}), make(chan struct{})}}
+	close(c.last.done)
 	c.life, c.end = context.WithCancel(context.Background())
-	go c.work()
+	c.idle = time.AfterFunc(idleTime, func() { c.queue(func(<-chan struct{}) { c.stop() }) })
+	c.idle.Stop()
 	return c
 }
 
 // Close ends the server and waits until it is gone.
 func (c *Client) Close() {
 	c.end()
-	<-c.done
+	c.idle.Stop()
+	<-c.queue(func(<-chan struct{}) { c.stop() })
 }
 
-// Done is closed when the server has ended. Err then says why.
-func (c *Client) Done() <-chan struct{} { return c.done }
-
-// Err says why the server has ended; nil: it was closed, or runs.
-func (c *Client) Err() error {
+// queue makes do run after all that was queued before. next is closed when something else is queued.
+func (c *Client) queue(do func(next <-chan struct{})) (done <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.err
-}
-
-// Check hands over files. The channel is closed when the server has reported on all of them, or has
-// ended.
-func (c *Client) Check(files []File) (answered <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b := c.next
-	if b == nil {
-		b = newBatch()
-	}
-	select {
-	case <-c.done:
-		b.answer()
-		return b.answered
-	default:
-	}
-	for _, f := range files {
-		if i := slices.IndexFunc(b.files, func(o File) bool { return o.Path == f.Path }); i >= 0 {
-			b.files[i].After = f.After
-		} else {
-			b.files = append(b.files, f)
-		}
-	}
-	c.next = b
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-	return b.answered
-}
-
-// work starts the server with the first batch, and hands over batches until one of both ends.
-func (c *Client) work() {
-	defer func() {
-		c.end()
+	before, t := c.last, &turn{make(chan struct{}), make(chan struct{})}
+	c.last = t
+	c.queued++
+	close(before.next)
+	go func() {
+		defer close(t.done)
+		<-before.done
+		do(t.next)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.next != nil {
-			c.next.answer()
-		}
-		close(c.done)
+		c.queued--
 	}()
+	return t.done
+}
+
+// Check hands over files. The channel is closed when the server has reported on all of them, has ended, or
+// has had its time.
+func (c *Client) Check(files []File) (answered <-chan struct{}) {
+	c.mu.Lock()
+	full, last := c.queued >= mostQueued, c.last
+	c.mu.Unlock()
+	if full || c.life.Err() != nil {
+		return last.done // these changes are not checked
+	}
+	c.idle.Reset(idleTime)
+	return c.queue(func(next <-chan struct{}) { c.check(files, next) })
+}
+
+// Wait waits for a channel of Check until ctx ends, or for a shorter time if the last reports were late.
+func (c *Client) Wait(ctx context.Context, answered <-chan struct{}) {
+	if c.late.Load() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, impatience)
+		defer cancel()
+	}
 	select {
-	case <-c.wake:
-	case <-c.life.Done():
+	case <-answered:
+		c.late.Store(false)
+	case <-ctx.Done():
+		c.late.Store(true)
+	}
+}
+
+// check has the server check files.
+func (c *Client) check(files []File, next <-chan struct{}) {
+	if c.run != nil {
+		select {
+		case <-c.run.conn.DisconnectNotify():
+			c.failed(jsonrpc2.ErrClosed)
+		default:
+		}
+	}
+	if c.failures == mostFailures || c.life.Err() != nil {
 		return
 	}
-	s, err := c.connect()
+	ctx, cancel := context.WithTimeoutCause(c.life, roundTime, errSilent)
+	defer cancel()
+	err := c.round(ctx, files, next)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		c.failed(err)
-		return
-	}
-	defer s.close()
-	if err = s.initialize(); err == nil {
-		err = c.rounds(s)
-	}
-	c.failed(s.why(err))
-}
-
-// rounds hands over batches until the server or the client ends.
-func (c *Client) rounds(s *server) error {
-	for {
-		c.mu.Lock()
-		b := c.next
-		c.next = nil
-		c.mu.Unlock()
-		if b != nil {
-			if err := c.round(s, b); err != nil {
-				return err
-			}
-			continue
-		}
-		select {
-		case <-c.wake:
-		case <-c.life.Done():
-			return c.life.Err()
-		case <-s.conn.DisconnectNotify():
-			return jsonrpc2.ErrClosed
-		}
 	}
 }
 
+// failed notes that the server has ended or has to end.
 func (c *Client) failed(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.life.Err() == nil {
-		c.err = err
+	if c.run != nil {
+		err = c.run.why(err)
+	}
+	c.stop()
+	if c.failures++; c.failures == mostFailures && c.life.Err() == nil {
+		c.o.Failed(err, c.worked)
 	}
 }
 
-// round hands a batch over.
-func (c *Client) round(s *server, b *batch) error {
-	defer b.answer()
-	shut, before := c.begin(b.files)
-	for _, d := range shut {
-		if err := s.closed(d); err != nil {
+// stop ends the server. The next round starts it again.
+func (c *Client) stop() {
+	if c.run != nil {
+		c.run.kill() // which closes the connection too
+		<-c.run.gone
+		c.run = nil
+	}
+}
+
+func (c *Client) round(ctx context.Context, files []File, next <-chan struct{}) error {
+	fresh := c.run == nil
+	if fresh {
+		if err := c.connect(ctx); err != nil {
 			return err
 		}
 	}
-	if err := c.present(s, before, newBatch(), nil); err != nil {
-		return err
-	}
-	var after []text
-	for _, f := range b.files {
-		c.mu.Lock()
-		d := c.docs[f.Path]
-		c.mu.Unlock()
-		if f.After != nil {
-			after = append(after, text{d, *f.After})
-		} else if err := s.closed(d); err != nil {
+	defer context.AfterFunc(ctx, c.run.kill)() // also while the server does not read
+	c.run.left.Store(mostBytes)
+	if fresh {
+		if err := c.initialize(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.changed(b.files); err != nil {
+	gone, before, after := c.begin(files)
+	if err := c.present(ctx, before, true, nil); err != nil {
 		return err
 	}
-	return c.present(s, after, b, c.wake)
+	for _, d := range gone {
+		c.hide(d)
+	}
+	c.changed(files)
+	return c.present(ctx, after, false, next)
 }
 
-// text is what the server is to see of a file.
-type text struct {
-	of   *document
-	text string
-}
-
-// begin makes the present errors the base of the files, and returns the open documents that are not
-// among them, and the texts before the changes that the server has not seen. A text stays open for one
-// batch: the server must not believe it when the file has changed meanwhile.
-func (c *Client) begin(files []File) (shut []*document, before []text) {
+// begin makes the present errors the base of the files. It returns the documents to close, the texts before
+// the changes that the server has not seen, and those after them. A text stays open for one round: the server
+// must not believe it when the file has changed meanwhile.
+func (c *Client) begin(files []File) (gone []*document, before, after map[*document]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	among := map[*document]bool{}
+	before, after = map[*document]string{}, map[*document]string{}
+	among := map[string]bool{}
 	for _, f := range files {
 		d := c.docs[f.Path]
 		if d == nil {
-			d = &document{path: f.Path, base: map[string]int{}, known: f.New}
-			c.docs[f.Path] = d
+			d = &document{path: f.Path}
+			if c.docs[f.Path] = d; f.New {
+				d.base = map[string]int{}
+			}
 		}
-		among[d] = true
 		d.settle()
 		if f.Before != nil && (!d.open || d.text != *f.Before) {
-			before = append(before, text{d, *f.Before})
-			d.basing, d.known = true, false
+			before[d] = *f.Before
+		}
+		if among[f.Path] = f.After != nil; f.After != nil {
+			after[d] = *f.After
 		}
 	}
-	for p, d := range c.docs {
-		if d.open && !among[d] {
-			shut = append(shut, d)
-		}
-		if len(c.docs) > mostDocuments && !among[d] {
-			delete(c.docs, p)
+	for name, d := range c.docs {
+		if !among[name] {
+			gone = append(gone, d)
+			if len(c.docs) > mostDocuments {
+				delete(c.docs, name)
+			}
 		}
 	}
-	return shut, before
+	return gone, before, after
 }
 
-// present sends texts and waits until the server has reported on all, which answers b; it waits for a
-// limited time, or until sooner receives.
-func (c *Client) present(s *server, texts []text, b *batch, sooner <-chan struct{}) error {
+// present sends texts and waits until the server has reported on all, for a limited time or until next is
+// closed. base: they are those before the change.
+func (c *Client) present(ctx context.Context, texts map[*document]string, base bool, next <-chan struct{}) error {
 	if len(texts) == 0 {
 		return nil
 	}
-	c.mu.Lock()
-	b.due = map[*document]bool{}
-	for _, t := range texts {
-		b.due[t.of] = true
-		t.of.text, t.of.heard = t.text, false
-		t.of.version++
+	for d, text := range texts {
+		c.show(d, text, base)
 	}
-	c.stage = b
-	most := firstTime
-	if c.warm {
-		most = reportTime
-	}
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, t := range texts {
-			t.of.basing = false
-		}
-		c.stage = nil
-	}()
-	for _, t := range texts {
-		if err := s.shown(t.of); err != nil {
-			return err
-		}
-	}
-	if err := s.answers(); err != nil { // one that hangs does not
+	if err := c.answers(ctx); err != nil { // one that hangs does not
 		return err
 	}
-	limit := time.NewTimer(most)
+	limit := time.NewTimer(reportTime)
 	defer limit.Stop()
-	select {
-	case <-b.answered:
-	case <-limit.C:
-	case <-sooner: // rounds looks for the next batch anyway
-	case <-s.conn.DisconnectNotify():
-		return jsonrpc2.ErrClosed
-	case <-c.life.Done():
-		return c.life.Err()
+	for !c.heard(texts) {
+		select {
+		case <-c.news:
+		case <-c.run.conn.DisconnectNotify():
+			return jsonrpc2.ErrClosed
+		case <-limit.C:
+			return nil
+		case <-next:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
 	}
+	c.worked = true
 	return nil
 }
 
+// heard reports whether the server has reported on all texts.
+func (c *Client) heard(texts map[*document]string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for d := range texts {
+		if !d.heard {
+			return false
+		}
+	}
+	return true
+}
+
 // report takes what the server reports on a file. version is nil where the server does not say it.
-func (c *Client) report(name string, version *int, found []Problem) {
+func (c *Client) report(name string, version *int, found []problem) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d := c.docs[name]
 	if d == nil || !d.open || version != nil && *version != d.version {
 		return
 	}
-	for i := range found {
-		found[i].Path = visible.Line(strings.TrimPrefix(strings.TrimPrefix(name, c.o.Root), "/"))
-	}
-	c.warm, d.heard, d.latest = true, true, found
+	d.heard, d.latest = true, found
 	if d.basing {
-		d.known, d.base = true, count(found)
+		d.base = count(found)
 	}
-	if st := c.stage; st != nil && st.due[d] {
-		if delete(st.due, d); len(st.due) == 0 {
-			st.answer()
-		}
+	select {
+	case c.news <- struct{}{}:
+	default:
 	}
 }
-
-// language is the language of a file, or "".
-func (c *Client) language(name string) string { return c.o.Languages[path.Ext(name)] }
-
-// errSilent: the server does not answer.
-var errSilent = errors.New("it does not answer")

@@ -138,4 +138,4 @@ func TestMemoryOfAll(t *testing.T) {
 }
 
 // TestGroupsAsUser: an ordinary user may not create a group in another user's.
-func TestGroupsAsUser(t *testing.T) { againAsUser(t, "^(TestCommandInGroup|TestMemoryOfAll)$") }
+func TestGroupsAsUser(t *testing.T) { tests.AsUser(t, "^(TestCommandInGroup|TestMemoryOfAll)$") }

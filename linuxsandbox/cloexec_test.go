@@ -17,7 +17,7 @@ import (
 // Commands run in a container whose filter refuses close_range and faccessat2, with only
 // descriptors 0 to 2 open.
 func TestOldContainerFilter(t *testing.T) {
-	for name, uid := range map[string]int{"root": 0, "user": plainUser} {
+	for name, uid := range map[string]int{"root": 0, "user": attack.PlainUser} {
 		t.Run(name, func(t *testing.T) {
 			if os.Getuid() != 0 {
 				t.Skip("needs root, to set its surroundings up")

@@ -53,11 +53,7 @@ func playRole() {
 	}
 	var h sandbox.Holder
 	if os.Getenv(waitsVariable) != "" {
-		h = &asker{answer: func(ctx context.Context, _ sandbox.Denial) (sandbox.Grant, bool) {
-			fmt.Println("asked")
-			<-ctx.Done()
-			return sandbox.Grant{}, false
-		}}
+		h = waiting{}
 	}
 	ws := os.Getenv("WS")
 	p := sandbox.Policy{Write: []sandbox.Root{{Path: ws}}, Protected: sandbox.ProtectedNames{Own: []string{filepath.Join(ws, "bin", "codeagent")}}}
@@ -72,6 +68,17 @@ func playRole() {
 	st, err := proc.Wait()
 	fmt.Println("ended", st.Exit, st.Signal, err)
 	os.Exit(0)
+}
+
+// waiting is a user who never answers.
+type waiting struct{}
+
+func (waiting) Asks(sandbox.Denial) bool { return true }
+
+func (waiting) Hold(ctx context.Context, _ sandbox.Denial) (sandbox.Grant, bool) {
+	fmt.Println("asked")
+	<-ctx.Done()
+	return sandbox.Grant{}, false
 }
 
 func agentIn(t *testing.T, role, script string) (*exec.Cmd, string) {
@@ -353,7 +360,7 @@ func TestCommandCannotReachKeeper(t *testing.T) {
 		t.Errorf("status %+v, %v, the command says: %s", st, err, text)
 	}
 	if os.Getuid() == 0 {
-		againAsUser(t, "^TestCommandCannotReachKeeper$")
+		tests.AsUser(t, "^TestCommandCannotReachKeeper$")
 	}
 }
 
@@ -393,7 +400,7 @@ func foreground(t *testing.T, role string) {
 	// Where mounts work, /dev/pts contains only the command's own terminals.
 	b := newBackend(t)
 	defer b.Close()
-	if role == "foreground-contained" && hasLayer(t, b, "mountns") {
+	if role == "foreground-contained" && sandboxtest.HasLayer(t, b, "mountns") {
 		expect(spec.ConsoleDev)
 	} else {
 		expect(slave.Name())

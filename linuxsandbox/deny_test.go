@@ -180,4 +180,4 @@ func TestDenyReadThatCannotBeHeld(t *testing.T) {
 	}
 }
 
-func TestDenyAsUser(t *testing.T) { againAsUser(t, "^TestDenyRead") }
+func TestDenyAsUser(t *testing.T) { tests.AsUser(t, "^TestDenyRead") }

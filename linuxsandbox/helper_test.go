@@ -193,7 +193,7 @@ func TestFileCaps(t *testing.T) {
 	}
 	b := newBackend(t)
 	defer b.Close()
-	for owner, caps := range map[int]uint64{0: 0, plainUser: spec.FileCaps} {
+	for owner, caps := range map[int]uint64{0: 0, attack.PlainUser: spec.FileCaps} {
 		ws := t.TempDir()
 		private := filepath.Join(ws, "private")
 		if err := os.Mkdir(private, 0o700); err != nil {

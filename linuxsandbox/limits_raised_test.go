@@ -38,4 +38,4 @@ func TestLimitsCannotBeRaised(t *testing.T) {
 }
 
 // TestLimitsCannotBeRaisedAsUser is the same for an ordinary user.
-func TestLimitsCannotBeRaisedAsUser(t *testing.T) { againAsUser(t, "^TestLimitsCannotBeRaised$") }
+func TestLimitsCannotBeRaisedAsUser(t *testing.T) { tests.AsUser(t, "^TestLimitsCannotBeRaised$") }

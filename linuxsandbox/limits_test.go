@@ -73,7 +73,7 @@ func TestLimits(t *testing.T) {
 }
 
 // TestLimitsAsUser runs the rows as an ordinary user.
-func TestLimitsAsUser(t *testing.T) { againAsUser(t, "^TestLimits$") }
+func TestLimitsAsUser(t *testing.T) { tests.AsUser(t, "^TestLimits$") }
 
 // TestNoCoreDumps: no memory image leaves the sandbox, and no command can cause one, not even with
 // the core limit that enables a handler on the host.

@@ -166,7 +166,7 @@ func TestOwnFilesAreRestored(t *testing.T) {
 		})
 	}
 	if os.Getuid() == 0 {
-		t.Run("as a user", func(t *testing.T) { againAsUser(t, "^TestOwnFilesAreRestored$") })
+		t.Run("as a user", func(t *testing.T) { tests.AsUser(t, "^TestOwnFilesAreRestored$") })
 	}
 }
 

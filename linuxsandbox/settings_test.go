@@ -3,23 +3,12 @@
 package linuxsandbox
 
 import (
-	"os"
 	"testing"
 
 	"codeagent/internal/attack"
 	"codeagent/internal/machine"
 	"codeagent/linuxsandbox/plan"
 )
-
-// inSample reports whether the i-th row is in the sample that the environment selects.
-func inSample(t *testing.T, i int) bool {
-	t.Helper()
-	rows, err := machine.ParseRows(os.Getenv(envEvery))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows.Has(i)
-}
 
 // backendInSetting returns a backend that is closed when the test ends, and the facts that it
 // found.

@@ -96,4 +96,4 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-func TestStrictAsUser(t *testing.T) { againAsUser(t, "^TestStrict$") }
+func TestStrictAsUser(t *testing.T) { tests.AsUser(t, "^TestStrict$") }

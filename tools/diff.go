@@ -20,6 +20,18 @@ const (
 	maxDiffInput = 4 << 20
 )
 
+// Compare describes how the file at path changes from old to now; nil: there is none.
+func Compare(path string, old, now []byte) event.FileChange {
+	c := patch.Change{Path: path, Kind: patch.Update}
+	if c.Old = (&patch.Content{Data: old}); old == nil {
+		c.Old, c.Kind = nil, patch.Add
+	}
+	if c.New = (&patch.Content{Data: now}); now == nil {
+		c.New, c.Kind = nil, patch.Delete
+	}
+	return changeOf(c, func(path string) string { return path })
+}
+
 // changeOf describes what a patch did to one file. display converts a path to the form
 // shown to the person.
 func changeOf(c patch.Change, display func(string) string) event.FileChange {

@@ -175,7 +175,7 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 			return m.send()
 		}
 	case mention.Name:
-		m.composer.Name(w.From, w.Path)
+		m.composer.Name(w.From, w.Path, w.Lines)
 	case composer.Leave:
 		return m.quit(m.keys.Name(keys.InComposer, keys.Leave))
 	}

@@ -15,6 +15,7 @@ import (
 	"codeagent/tui/diff"
 	"codeagent/tui/fill"
 	"codeagent/tui/lists"
+	"codeagent/tui/memory"
 	"codeagent/tui/message"
 	"codeagent/tui/page"
 	"codeagent/tui/paint"
@@ -51,6 +52,8 @@ type Extras struct {
 	Init   func() string
 	Review func(ctx context.Context, of string) (string, error)
 	Plan   func(task string) string
+	// Memory lists the files of instructions, and adds a line of the person's to one; Setting is not set.
+	Memory memory.List
 	// Context counts what fills the model's context.
 	Context func(ctx context.Context) (fill.Context, error)
 	// Own reads the person's own commands, and the project's. It is called once.
@@ -111,12 +114,15 @@ func (m *app) commands() slash.Commands {
 		{Name: "theme", Takes: "[name]", Help: "other colours", Run: m.themes},
 		{Name: "config", Help: "the settings that people change: their values, where each comes from", Run: func(string) part.Intent { return m.config(model) }, Missing: e.Settings == nil || e.Setting == nil},
 		{Name: "sandbox", Help: "what commands may touch now", Run: text("Sandbox", e.Sandbox, page.Words), Missing: e.Sandbox == nil},
-		{Name: "diff", Help: "what differs from the last commit", Run: text("Changes since the last commit", e.Diff, diff.Lines), Missing: e.Diff == nil},
+		{Name: "diff", Help: "what differs from the last commit", Run: text("Changes since the last commit", e.Diff, func(t *paint.Theme, w int, s string) []string {
+			return diff.Lines(t, w, diff.Rows(s))
+		}), Missing: e.Diff == nil},
 		{Name: "mcp", Help: "the MCP servers: state, tools, what their sandboxes open; restart one", Run: shows(func() part.Overlay { return lists.OfServers(s, e.Servers) }), Missing: e.Servers == nil},
 		{Name: "skills", Help: "the skills and hooks in use, and which are left out", Run: text("Skills and hooks", e.Skills, page.Words), Missing: e.Skills == nil},
 		{Name: "plan", Takes: "[task]", Help: "show the model's plan; or have it plan a task, and change nothing until you accept", Run: m.plan, Missing: e.Plan == nil},
 		{Name: "review", Takes: "[base BRANCH | commit ID]", Help: "have the model review what is uncommitted, a branch or a commit", Run: e.review, Waits: true, Missing: e.Review == nil},
 		{Name: "init", Help: "have the model write AGENTS.md for this project", Run: func(string) part.Intent { return message.Message{Text: e.Init()} }, Missing: e.Init == nil},
+		{Name: "memory", Takes: "[line]", Help: "which instructions the model follows; add a line to them", Run: func(line string) part.Intent { e.Memory.Setting = s; return e.Memory.Show(line) }, Missing: e.Memory.Add == nil},
 		{Name: "new", Help: "begin a new session; this one can be resumed", Run: leaving("/new", e.Fresh), Waits: true, Missing: e.Fresh == nil},
 		{Name: "clear", Help: "the same as /new", Run: leaving("/clear", e.Fresh), Waits: true, Missing: e.Fresh == nil},
 		{Name: "resume", Takes: "[title]", Help: "resume an earlier session, by words of its title", Run: sessions, Missing: o.Sessions == nil},

@@ -259,7 +259,7 @@ func listed() []situation {
 	}
 	permits := func(s *stage) {
 		s.opt.Permissions = &fakePermissions{list: []picker.Row{
-			{Id: "s1", Text: "write /srv/data", About: "setting · this session", More: "s1  not used yet"},
+			{Id: "s1", Text: "write /srv/data", About: "setting · this session", More: "s1  used 2 times"},
 			{Id: "g1", Text: "network docs.example:443", About: "you answered · this session", More: "g1  used 2 times"},
 			{Id: "r1", Text: "allow npm test\x1b[2J", About: "rule · everywhere"},
 		}}

@@ -49,6 +49,24 @@ func TestMentions(t *testing.T) {
 	if got := r.app.composer.Value(); got != `@"src/a b.go" ` {
 		t.Errorf("the message is %q", got)
 	}
+	r.press("ctrl+u")
+	typed("@pars#20-4")
+	r.has("› src/parser.go")
+	r.press("tab")
+	if got := r.app.composer.Value(); got != "@src/parser.go#20-4 " {
+		t.Errorf("the message is %q", got)
+	}
+	r.press("ctrl+u")
+	typed("@ab#3")
+	r.press("tab")
+	if got := r.app.composer.Value(); got != `@"src/a b.go"#3 ` {
+		t.Errorf("the message is %q", got)
+	}
+	r.press("ctrl+u")
+	typed("@go.mod#2") // Enter sends it: no other file is offered
+	r.has("sends lines of this file: #20, or #20-45")
+	r.lacks("› README")
+	r.press("ctrl+u")
 	typed("mail me@pars @zzz")
 	r.has("no file matches")
 	r.press("enter")

@@ -15,6 +15,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/golden"
 	"codeagent/model"
+	"codeagent/sandbox"
 	"codeagent/tui/clipboard"
 	"codeagent/tui/fill"
 	"codeagent/tui/lists"
@@ -123,7 +124,11 @@ func offeredAt(now time.Time) *offered {
 		},
 		preview: undoing.Preview{
 			Message: "rename the type everywhere", At: now.Add(-4 * time.Minute),
-			Files:     []undoing.File{{Path: "/home/ada/src/app/main.go", Does: "restore"}, {Path: "/home/ada/src/app/new.go", Does: "remove"}},
+			Files: []undoing.File{{Path: "/home/ada/src/app/main.go", Does: "restore"}, {Path: "/home/ada/src/app/new.go", Does: "remove"}},
+			Changes: []event.FileChange{
+				{Path: "/home/ada/src/app/main.go", Kind: sandbox.Updated, Added: 1, Removed: 1, Diff: "--- a/main.go\n+++ b/main.go\n@@ -11,2 +11,2 @@\n type (\n-\tNewName int // changed\n+\tOldName int\n"},
+				{Path: "/home/ada/src/app/new.go", Kind: sandbox.Deleted, Removed: 30},
+			},
 			Conflicts: []undoing.File{{Path: "/home/ada/src/app/go.mod", Does: "restore", Why: "changed 1 min ago"}},
 			NotKept:   []undoing.File{{Path: "/home/ada/src/app/big.bin", Does: "restore", Why: "210 MiB"}},
 		},
@@ -369,6 +374,8 @@ func TestUndoPreview(t *testing.T) {
 		r, _ := offers(t, w, 24)
 		r.slash("/undo")
 		golden.Check(t, map[int]string{40: "undo-40.txt", 80: "undo-80.txt"}[w], r.screen())
+		r.press("end")
+		golden.Check(t, map[int]string{40: "undo-end-40.txt", 80: "undo-end-80.txt"}[w], r.screen())
 	}
 	r, f := offers(t, 80, 24)
 	r.slash("/undo")

@@ -31,7 +31,7 @@ func (f *fakePermissions) Revoke(_ context.Context, id string) (string, error) {
 func TestPermissions(t *testing.T) {
 	r, _ := offers(t, 80, 24)
 	f := &fakePermissions{list: []picker.Row{
-		{Id: "s1", Text: "write /srv/data", About: "setting · this session", More: "s1  not used yet"},
+		{Id: "s1", Text: "write /srv/data", About: "setting · this session", More: "s1  used 2 times"},
 		{Id: "g1", Text: "network docs.example:443", About: "you answered · this session", More: "g1  used 2 times"},
 		{Id: "r1", Text: "allow npm test\x1b[2J", About: "rule · everywhere"},
 	}}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/internal/golden"
 	"codeagent/sandbox"
 	"codeagent/tui/part"
 	"codeagent/tui/question"
@@ -243,6 +245,41 @@ func TestEditQuestionShowsThePatch(t *testing.T) {
 		long.press("down")
 	}
 	t.Error("the middle of the change cannot be seen")
+}
+
+// TestEditQuestionHasLineNumbers: where it is known what a patch does, the question shows that with line
+// numbers. Numbers that the model writes are none, and a change that is not shown whole is shown as the patch.
+func TestEditQuestionHasLineNumbers(t *testing.T) {
+	text := func(s string) *string { return &s }
+	q := approvals.Request{
+		ID: "e", Title: "apply_patch wants to write ~/greet.go",
+		Action: approvals.Action{Kind: word.KindEdit, Tool: "apply_patch", Title: "edit ~/greet.go", Paths: []string{"/home/ada/greet.go"},
+			Command: "\n*** Begin Patch\n*** Update File: greet.go\n@@ -999,2 +999,2 @@\n-\treturn \"hello\"\n+\treturn \"good day\"\n--- gone\nindex 0\n*** End Patch\n"},
+		Changes: []event.FileChange{{Path: "/home/ada/greet.go", Kind: sandbox.Updated, Added: 1, Removed: 1, Before: text(""), After: text(""),
+			Diff: "--- a/greet.go\n+++ b/greet.go\n@@ -6,3 +6,3 @@\n func greet() string {\n-\treturn \"hello\"\n+\treturn \"good day\"\n }\n"}},
+		Options: []approvals.Option{{Key: "1", Decision: approvals.Once, Label: "this once"}, {Key: "n", Decision: approvals.Deny, Label: "no, because …"}},
+	}
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 15}} {
+		r := newRig(t, size[0], size[1])
+		r.put(q)
+		golden.Check(t, fmt.Sprintf("question-edit-%dx%d.txt", size[0], size[1]), r.screen())
+	}
+	for name, changes := range map[string][]event.FileChange{
+		"not known": nil,
+		"cut":       {{Path: "/home/ada/greet.go", Added: 2, Removed: 1, Diff: q.Changes[0].Diff}},
+		"binary":    {{Path: "/home/ada/greet.go", Diff: "(binary or very large: not shown)\n"}},
+		"nothing":   {{Path: "/home/ada/greet.go"}},
+	} {
+		q.Changes = changes
+		r := newRig(t, 80, 40)
+		r.put(q)
+		for _, want := range []string{"@@ -999,2 +999,2 @@", "│ −     return \"hello\"", "│ +     return \"good day\"", "│ − -- gone", "│ index 0"} {
+			if !contains(r.screen(), want) {
+				t.Errorf("%s: lacks %q:\n%s", name, want, r.screen())
+			}
+		}
+		r.lacks("999 ")
+	}
 }
 
 func TestQuestionFitsSmallScreens(t *testing.T) {

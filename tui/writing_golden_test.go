@@ -28,6 +28,7 @@ func TestWritingScreens(t *testing.T) {
 		"files":         func(r *rig) { typed(r, "see @par") },
 		"files-any":     func(r *rig) { typed(r, "see @"); r.press("down") },
 		"files-none":    func(r *rig) { typed(r, "see @qqq") },
+		"files-lines":   func(r *rig) { typed(r, "see @src/parser.go#20-45") },
 		"files-reading": func(r *rig) { r.typeText("see @par") },
 		"command":       func(r *rig) { typed(r, "!go test ./... | tee out.txt") },
 		"command-ran": func(r *rig) {

@@ -2,6 +2,7 @@ package undo
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"io/fs"
@@ -314,6 +315,41 @@ func (p *Plan) spareFolders(w *walker) {
 		gone[s.Path] = true
 	}
 	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool { return spared[s.Path] })
+}
+
+// Contents returns what step s of p replaces, and what it restores; nil where there is no file. ok is
+// false for what is no file, has more than most bytes, or is not as the plan found it.
+func (p *Plan) Contents(s Step, most int64) (now, restored []byte, ok bool) {
+	for _, state := range []state{s.now, s.before} {
+		if state.Kind != file && state.Kind != absent || state.Size > most || s.Do == Mode {
+			return nil, nil, false
+		}
+	}
+	if s.before.Kind == file {
+		var err error
+		if restored, err = p.kept.content(s.before); err != nil {
+			return nil, nil, false
+		}
+	}
+	if s.now.Kind != file {
+		return nil, restored, true
+	}
+	var w walker
+	defer w.close()
+	dir, err := w.folder(path.Dir(s.Path))
+	if err != nil {
+		return nil, nil, false
+	}
+	f, err := openFile(dir, path.Base(s.Path), s.now)
+	if err != nil {
+		return nil, nil, false
+	}
+	defer f.Close()
+	now, err = io.ReadAll(io.LimitReader(f, most+1))
+	if is := sha256.Sum256(now); err != nil || !bytes.Equal(is[:], s.now.Sum) {
+		return nil, nil, false
+	}
+	return append([]byte{}, now...), restored, true
 }
 
 // errDamaged: a stored content does not match its checksum.

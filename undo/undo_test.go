@@ -2,6 +2,7 @@ package undo
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestUndo: undo restores everything that one turn does to files.
@@ -116,6 +119,44 @@ func TestUndo(t *testing.T) {
 }
 
 // TestTurnByTurn: each further undo goes back one more turn.
+// TestContents: the preview of a step compares what the plan found with what it restores.
+func TestContents(t *testing.T) {
+	b := newBench(t)
+	b.user("a", "old")
+	b.user("gone", "was here")
+	b.user("big", strings.Repeat("x", 100))
+	b.turn(func() {
+		b.write("a", "new")
+		b.remove("gone")
+		b.write("made", "")
+		b.write("big", "small")
+		b.chmod("a", 0o600)
+	})
+	look := func() map[string]string {
+		p, err := b.ses.Plan(all)
+		b.must(err)
+		got := map[string]string{}
+		b.write("a", "changed")
+		for _, again := range []string{"", "later "} {
+			if again != "" {
+				b.user("made", "by somebody else")
+			}
+			for _, s := range p.Steps {
+				now, restored, ok := p.Contents(s, 50)
+				got[again+filepath.Base(s.Path)] = fmt.Sprintf("%q %v, %q %v, %v", now, now != nil, restored, restored != nil, ok)
+			}
+		}
+		return got
+	}
+	want := map[string]string{
+		"a": `"" false, "" false, false`, "gone": `"" false, "was here" true, true`, "made": `"" true, "" false, true`, "big": `"" false, "" false, false`,
+		"later a": `"" false, "" false, false`, "later gone": `"" false, "was here" true, true`, "later made": `"" false, "" false, false`, "later big": `"" false, "" false, false`,
+	}
+	if diff := cmp.Diff(want, look()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestTurnByTurn(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "0")

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"codeagent/approvals/decide"
+	"codeagent/event"
 	"codeagent/sandbox"
 )
 
@@ -39,6 +40,8 @@ type Request struct {
 	Patience time.Duration
 	// AfterFailure: the command ran, was denied something, and would be run again.
 	AfterFailure bool
+	// Changes are what an edit would change now, as far as that is known.
+	Changes []event.FileChange
 	// Options are the possible answers, the least permission first. Withheld says which
 	// answers are not offered here and why, one phrase each.
 	Options  []Option

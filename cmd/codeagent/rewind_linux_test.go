@@ -95,6 +95,7 @@ func TestRewindOnTheScreen(t *testing.T) {
 		term.WaitFor("Files: ")
 		term.Write("\x1b[B\r")
 		term.WaitFor("Deletes 2 files")
+		term.WaitFor("delete a") // and how many lines of each
 		term.Write("\r")
 		eventually(t, "a is removed", func() bool { _, err := os.Lstat(filepath.Join(u.work, "a")); return err != nil })
 		term.WaitGone("Deletes 2 files")

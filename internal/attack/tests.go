@@ -7,7 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+
+	"codeagent/internal/machine"
 )
 
 // Tests are those of one package of the sandbox. They run again as other users and in other
@@ -72,6 +76,41 @@ func (own *Tests) InEachSetting(t *testing.T, pattern string) {
 func (own *Tests) Run(t *testing.T, pattern string, together bool, most int) {
 	t.Helper()
 	InSettings(t, together, most, func(t *testing.T, s Setting) *exec.Cmd { return own.Command(t, s, pattern) })
+}
+
+// AsUser runs tests of this binary as PlainUser, with files of its own.
+func (own *Tests) AsUser(t *testing.T, pattern string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root to become another user")
+	}
+	machine.Turn(t, 3)
+	dir, err := os.MkdirTemp("", "as-user")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	binary := filepath.Join(dir, "tests")
+	CopyFile(t, "/proc/self/exe", binary)
+	helper := filepath.Join(dir, helperName)
+	CopyFile(t, own.Helper(t), helper)
+	temp := filepath.Join(dir, "tmp")
+	for _, step := range []error{os.Chmod(dir, 0o755), os.Mkdir(temp, 0o700), os.Chown(temp, PlainUser, PlainUser)} {
+		if step != nil {
+			t.Fatal(step)
+		}
+	}
+	cmd := exec.Command(binary, "-test.run", pattern, "-test.v")
+	cmd.Dir = temp
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "HOME="+temp, EnvHelper+"="+helper)
+	cmd.Env = append(cmd.Env, own.Env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: PlainUser, Gid: PlainUser}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: ") {
+		t.Errorf("as uid %d: %v\n%s", PlainUser, err, out)
+	} else {
+		t.Logf("as uid %d:\n%s", PlainUser, out)
+	}
 }
 
 // Command runs this test binary again, in the setting. One setting has the race detector, if there is

@@ -3,8 +3,6 @@
 package escapes
 
 import (
-	"codeagent/internal/attack"
-	"codeagent/linuxsandbox/broker/evidence"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +13,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"codeagent/internal/attack"
+	"codeagent/linuxsandbox/broker/evidence"
 
 	"golang.org/x/sys/unix"
 )

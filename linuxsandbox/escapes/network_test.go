@@ -10,10 +10,10 @@ import (
 	"os"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"codeagent/internal/attack"
 	"codeagent/internal/machine"
+
+	"golang.org/x/sys/unix"
 )
 
 // reaches is a row that sends its token to a listener on the host. It counts as an escape if the

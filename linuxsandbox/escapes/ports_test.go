@@ -94,8 +94,8 @@ func (l *listener) do(line string) string {
 	return strings.TrimSpace(text)
 }
 
-// answer connects as the person, and returns what comes: "" for nothing.
-func answer(at string) string {
+// greeting connects as the person, and returns what comes: "" for nothing.
+func greeting(at string) string {
 	c, err := net.DialTimeout("tcp", at, 3*time.Second)
 	if err != nil {
 		return ""
@@ -161,7 +161,7 @@ func TestPortInSetting(t *testing.T) {
 		t.Fatal(got)
 	}
 	other := start(nil, "other", at(publishedAt2, port)) // takes an address of another from it
-	if got := other.do(""); got != "ready" || free.do("reach "+theirs) != "got secret" || answer(at(publishedAt, port)) != "free" || answer(at(publishedAt2, port)) != "other" {
+	if got := other.do(""); got != "ready" || free.do("reach "+theirs) != "got secret" || greeting(at(publishedAt, port)) != "free" || greeting(at(publishedAt2, port)) != "other" {
 		t.Errorf("without a sandbox: %q; nothing is shown", got)
 	}
 	free.end()
@@ -185,7 +185,7 @@ func TestPortInSetting(t *testing.T) {
 	}
 	nobody := func(what, at string) {
 		t.Helper()
-		if got := answer(at); got != "" {
+		if got := greeting(at); got != "" {
 			t.Errorf("%s: ESCAPE: %s answers %q", what, at, got)
 		}
 	}
@@ -198,8 +198,8 @@ func TestPortInSetting(t *testing.T) {
 		}
 	}
 	to, _, err := published.Publish(publishedAt)
-	if err != nil || to.Addr() != publishedAt || answer(to.String()) != "first" {
-		t.Fatalf("%s: %v, %q", to, err, answer(to.String()))
+	if err != nil || to.Addr() != publishedAt || greeting(to.String()) != "first" {
+		t.Fatalf("%s: %v, %q", to, err, greeting(to.String()))
 	}
 	// The person's ports cannot be reached by that address, nor one's own be taken from outside it.
 	if got := first.do("reach " + theirs); strings.Contains(got, "secret") {
@@ -225,7 +225,7 @@ func TestPortInSetting(t *testing.T) {
 		}
 	}
 	for range 5 {
-		if got := answer(to.String()); got != "first" {
+		if got := greeting(to.String()); got != "first" {
 			t.Errorf("ESCAPE: %s answers %q", to, got)
 		}
 	}
@@ -236,7 +236,7 @@ func TestPortInSetting(t *testing.T) {
 	first.do(fmt.Sprint("end ", port))
 	nobody("nobody listens any more", to.String())
 	first.do("take " + on("127.0.0.1", 0))
-	if got := answer(to.String()); got != "first" {
+	if got := greeting(to.String()); got != "first" {
 		t.Errorf("after a restart: %q", got)
 	}
 	first.end()

@@ -3,13 +3,14 @@
 package escapes
 
 import (
-	"codeagent/internal/attack"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+
+	"codeagent/internal/attack"
 
 	"golang.org/x/sys/unix"
 )

@@ -3,7 +3,6 @@
 package escapes
 
 import (
-	"codeagent/internal/attack"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"codeagent/internal/attack"
 
 	"golang.org/x/sys/unix"
 )

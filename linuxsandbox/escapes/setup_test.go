@@ -5,18 +5,17 @@
 package escapes
 
 import (
-	"os"
 	"testing"
 
 	"codeagent/internal/attack"
-	"codeagent/internal/machine"
 	"codeagent/linuxsandbox"
+	"codeagent/linuxsandbox/backendtest"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
 
-// tests are those of this package, which run again in other settings.
-var tests = attack.Tests{Package: "codeagent/linuxsandbox/escapes", Env: []string{sandboxtest.NoPause}}
+// tests are those of this package, which run again as other users and in other settings.
+var tests = backendtest.Tests("codeagent/linuxsandbox/escapes")
 
 // TestMain lets the test binary be each of the attackers.
 func TestMain(m *testing.M) {
@@ -26,10 +25,7 @@ func TestMain(m *testing.M) {
 	blindVictim()
 	tempVictim()
 	hostileVictim()
-	sandboxtest.HeedSignals()
-	code := machine.Run(m)
-	tests.Remove()
-	os.Exit(code)
+	backendtest.Main(m)
 }
 
 // newBackend returns a backend that finds host names with lookup.

@@ -3,11 +3,12 @@
 package escapes
 
 import (
-	"codeagent/internal/attack"
 	"os"
 	"runtime"
 	"sync/atomic"
 	"unsafe"
+
+	"codeagent/internal/attack"
 
 	"golang.org/x/sys/unix"
 )

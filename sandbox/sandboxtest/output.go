@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,15 +23,23 @@ func Output(t *testing.T, b resolved.Backend, p sandbox.Policy, cmd sandbox.Comm
 // Traced also returns the command's denials.
 func Traced(t *testing.T, b resolved.Backend, p sandbox.Policy, cmd sandbox.Command) (sandbox.Status, string, []sandbox.Denial) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), machine.Patience(30*time.Second))
+	defer cancel()
+	st, out, trace := Finish(t, ctx, b, p, cmd, nil)
+	return st, out, trace.Denials
+}
+
+// Finish runs one command, whose refused calls wait for the answers of h, until ctx ends. It returns how the
+// command ended, everything it printed and its trace.
+func Finish(t *testing.T, ctx context.Context, b resolved.Backend, p sandbox.Policy, cmd sandbox.Command, h sandbox.Holder) (sandbox.Status, string, sandbox.Trace) {
+	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	cmd.Stdout, cmd.Stderr = w, w
-	ctx, cancel := context.WithTimeout(t.Context(), machine.Patience(30*time.Second))
-	defer cancel()
-	proc, err := Start(b, ctx, p, cmd, nil)
+	proc, err := Start(b, ctx, p, cmd, h)
 	_ = w.Close()
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +52,17 @@ func Traced(t *testing.T, b resolved.Backend, p sandbox.Policy, cmd sandbox.Comm
 	if err != nil {
 		t.Fatal(err)
 	}
-	return st, string(out), proc.Trace().Denials
+	return st, string(out), proc.Trace()
+}
+
+// HasLayer reports whether that layer is active for commands of b.
+func HasLayer(t testing.TB, b resolved.Backend, layer string) bool {
+	t.Helper()
+	e, err := Enforcement(b, sandbox.ReadOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Contains(e.Active(), layer)
 }
 
 // Observer is a change observer made of a function.

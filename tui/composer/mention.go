@@ -19,13 +19,14 @@ func (c *buffer) Mention() (from int, query string, ok bool) {
 	return from, before[from+1:], true
 }
 
-// Name puts the name of a file in place of what Mention returned. A folder stays open for
+// Name puts the name of a file in place of what Mention returned, and which lines of it are meant. A folder stays open for
 // what is in it.
-func (c *Composer) Name(from int, path string) {
+func (c *Composer) Name(from int, path, lines string) {
 	text := "@" + path
 	if strings.ContainsAny(path, " '\"`") {
 		text = "@\"" + strings.ReplaceAll(path, "\"", "\\\"") + "\""
 	}
+	text += lines
 	if !strings.HasSuffix(text, "/") && !strings.HasPrefix(c.Text[c.Cursor:], " ") {
 		text += " "
 	}

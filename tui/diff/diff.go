@@ -1,14 +1,23 @@
-// Package diff lays out the lines of a change: a unified diff with line numbers, or the patch that an
-// edit wants to apply. Changed words are marked. It performs no IO. Start with Lines and Patch.
+// Package diff draws changes, each line with its number and sign and in the colours of its language:
+// the diffs of edits and of git, and the patch that an edit wants to apply. Changed words are marked. It
+// performs no IO. Start with Of and Lines.
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"codeagent/event"
+	"codeagent/sandbox"
+	"codeagent/tui/highlight"
 	"codeagent/tui/paint"
 )
+
+// Row is one line of a change: its number and its sign, and its text. The sign has a column of its
+// own, so a change is readable without colour.
+type Row struct{ Gutter, Text []paint.Span }
 
 // line is one line of a change, with its number in the new file, or in the old one for a line that is
 // gone.
@@ -16,37 +25,53 @@ type line struct {
 	sign   byte // ' ', '+', '-', '@' for the head of a hunk, '\\' for the note on the last newline, '*' for the head of a file, 0 for others
 	number int
 	text   string
-	spans  []paint.Span // text with its changed words marked; nil: nothing is marked
+	spans  []paint.Span // the text in its colours
 }
 
-// read takes a change apart. A patch names no line numbers.
-func read(change string) (out []line) {
+// read takes a unified diff apart, or a patch. A patch has no line numbers: what looks like one is the model's.
+func read(change string, patch bool) (out []line) {
 	before, after, in := 0, 0, false
+	var code, was, is highlight.Reader // of the file, and of its two sides in a hunk
+	if change == "" {
+		return nil
+	}
 	for _, l := range strings.Split(strings.TrimSuffix(change, "\n"), "\n") {
-		head, patch := strings.CutPrefix(l, "*** ")
-		switch sign := append([]byte(l), ' ')[0]; {
-		case l == "*** Begin Patch", l == "*** End Patch":
-		case patch, strings.HasPrefix(l, "diff "):
+		head, file := strings.CutPrefix(l, "*** ")
+		sign := append([]byte(l), ' ')[0]
+		switch {
+		case patch && (l == "*** Begin Patch" || l == "*** End Patch"):
+		case patch && file, !patch && strings.HasPrefix(l, "diff "):
+			if _, name, ok := strings.Cut(head, ": "); ok {
+				code = highlight.File(name)
+				was, is = code, code
+			}
 			out, in = append(out, line{sign: '*', text: head}), patch
 		case strings.HasPrefix(l, "@@"):
 			out, in = append(out, line{sign: '@', text: l}), true
-			before, after = 1, 1 // what cannot be read stays
+			was, is, before, after = code, code, 1, 1 // what cannot be read stays
 			_, _ = fmt.Sscanf(l, "@@ -%d", &before)
 			if _, added, ok := strings.Cut(l, " +"); ok {
 				_, _ = fmt.Sscanf(added, "%d", &after)
 			}
+		case !patch && !in && (strings.HasPrefix(l, "--- ") || strings.HasPrefix(l, "+++ ")): // the names of the file
+			if name := strings.TrimSuffix(l[4:], `"`); name != "/dev/null" {
+				code = highlight.File(name)
+			}
+		case !patch && !in && strings.HasPrefix(l, "index "):
 		case !in || !strings.ContainsRune(`+- \`, rune(sign)):
 			out = append(out, line{text: l})
 		case sign == '+':
-			out = append(out, line{sign: '+', number: after, text: l[1:]})
+			out = append(out, line{sign: '+', number: after, text: l[1:], spans: on(paint.Added.On(paint.TintAddedLine), is.Spans(l[1:]))})
 			after++
 		case sign == '-':
-			out = append(out, line{sign: '-', number: before, text: l[1:]})
+			out = append(out, line{sign: '-', number: before, text: l[1:], spans: on(paint.Gone.On(paint.TintGoneLine), was.Spans(l[1:]))})
 			before++
 		case sign == '\\':
 			out = append(out, line{sign: '\\', text: l})
 		default:
-			out = append(out, line{sign: ' ', number: after, text: strings.TrimPrefix(l, " ")})
+			text := strings.TrimPrefix(l, " ")
+			was.Line(text)
+			out = append(out, line{sign: ' ', number: after, text: text, spans: is.Spans(text)})
 			before, after = before+1, after+1
 		}
 	}
@@ -54,87 +79,112 @@ func read(change string) (out []line) {
 	return out
 }
 
-// drawn are the sign and the text. The sign has a column of its own, so a change is readable without
-// colour.
-func (l line) drawn() (sign []paint.Span, text []paint.Span) {
-	style, mark := paint.Dim, string(rune(l.sign))
-	switch l.sign {
-	case '+':
-		style = paint.Added
-	case '-':
-		style, mark = paint.Gone, "−"
-	case ' ':
-	case '*':
-		return nil, []paint.Span{paint.Strong.Span(l.text)}
-	case '@':
-		return nil, []paint.Span{paint.Faint.Span(l.text)}
-	default:
-		return nil, []paint.Span{style.Span(l.text)}
+// on puts a changed line on plain's background. What has no colour of its own gets plain's.
+func on(plain paint.Style, spans []paint.Span) []paint.Span {
+	for i, s := range spans {
+		if spans[i].Style = s.Style.On(plain.Tint); s.Style == paint.Text {
+			spans[i].Style = plain
+		}
 	}
-	if text = l.spans; text == nil {
-		text = []paint.Span{style.Span(l.text)}
-	}
-	return []paint.Span{style.Span(mark + " ")}, text
+	return spans
 }
 
-// Patch is the patch that an edit wants to apply. Every line of it is there, because it is what a yes is for.
-func Patch(patch string) (out []paint.Span) {
-	for i, l := range read(patch) {
-		if i > 0 {
-			out = append(out, paint.Text.Span("\n"))
+// Rows are the lines of a unified diff.
+func Rows(change string) []Row { return rows(read(change, false), false) }
+
+// Patch are the lines of a patch, without numbers. Every line of it is there, because it is what a yes is for.
+func Patch(patch string) []Row { return rows(read(patch, true), true) }
+
+func rows(all []line, patch bool) (out []Row) {
+	most, hunks := 10, 0
+	for _, l := range all {
+		most = max(most, l.number)
+	}
+	digits := len(strconv.Itoa(most))
+	for _, l := range all {
+		gutter, text := []paint.Span{paint.Faint.Span(fmt.Sprintf("%*d ", digits, l.number))}, l.spans
+		if patch {
+			gutter = nil
 		}
-		sign, text := l.drawn()
-		out = append(append(out, sign...), text...)
+		switch l.sign {
+		case '*':
+			gutter, text, hunks = nil, []paint.Span{paint.Strong.Span(l.text)}, 0
+		case '@':
+			hunks++
+			if text = []paint.Span{paint.Faint.Span(l.text)}; patch {
+				break
+			}
+			_, rest, _ := strings.Cut(l.text[2:], "@@")
+			if rest = strings.TrimRight(rest, " "); rest == "" && hunks == 1 {
+				continue
+			}
+			gutter, text = nil, []paint.Span{paint.Faint.Span(strings.Repeat(" ", digits-1) + "⋮" + rest)}
+		case '\\':
+			gutter, text = nil, []paint.Span{paint.Dim.Span(strings.Repeat(" ", digits+3) + strings.TrimSpace(l.text[1:]))}
+		case '+':
+			gutter = append(gutter, paint.Added.Span("+ "))
+		case '-':
+			gutter = append(gutter, paint.Gone.Span("− "))
+		case ' ':
+			gutter = append(gutter, paint.Text.Span("  "))
+		default:
+			gutter, text = nil, []paint.Span{paint.Text.Span(l.text)}
+		}
+		out = append(out, Row{gutter, text})
 	}
 	return out
 }
 
-// Hunks draws the hunks of a unified diff with line numbers, without what comes before the first one.
-func Hunks(t *paint.Theme, w int, diff string) []string {
-	all := read(diff)
-	for i, l := range all {
-		if l.sign == '@' {
-			return draw(t, all[i:], w, false)
+// Of are the lines of changes below a head for each file: its path, shortened at home, and how many lines
+// change. Of a deleted file there is only that.
+func Of(changes []event.FileChange, home string) (out []Row) {
+	for _, ch := range changes {
+		out = append(out, Row{Text: Head(ch, home)})
+		if ch.Kind != sandbox.Deleted && ch.Diff != "" {
+			out = append(out, Rows(ch.Diff)...)
 		}
 	}
-	return nil
+	return out
 }
 
-// Lines draws a unified diff with line numbers, and the heads of its files.
-func Lines(t *paint.Theme, w int, diff string) []string { return draw(t, read(diff), w, true) }
-
-// draw draws lines; headed: also the heads of hunks.
-func draw(t *paint.Theme, all []line, w int, headed bool) (out []string) {
-	most := 10
-	for _, l := range all {
-		most = max(most, l.number)
-	}
-	digits, hunks := len(strconv.Itoa(most)), 0
-	for _, l := range all {
-		sign, text := l.drawn()
-		wrapper := paint.Wrapper{Theme: t, Width: w, Hard: true}
-		switch l.sign {
-		case '*':
-			hunks = 0
-		case '@':
-			hunks++
-			_, rest, _ := strings.Cut(l.text[2:], "@@")
-			if rest = strings.TrimRight(rest, " "); !headed {
-				rest = ""
-			}
-			if rest != "" || hunks > 1 {
-				out = append(out, t.Paint(paint.Faint, strings.Repeat(" ", digits-1)+"⋮"+paint.Cut(rest, w-digits)))
-			}
-			continue
-		case '\\':
-			out = append(out, t.Paint(paint.Dim, strings.Repeat(" ", digits+3)+paint.Cut(strings.TrimSpace(l.text[1:]), w-digits-3)))
-			continue
-		case 0:
-		default:
-			wrapper.First = append([]paint.Span{paint.Faint.Span(fmt.Sprintf("%*d ", digits, l.number))}, sign...)
-			wrapper.Rest = []paint.Span{paint.Text.Span(strings.Repeat(" ", digits+1)), sign[0].Style.Span("  ")}
+// Whole reports whether diffs show all that changes: one that is empty, binary or cut does not.
+func Whole(changes []event.FileChange) bool {
+	for _, ch := range changes {
+		all := read(ch.Diff, false)
+		lines := map[byte]int{}
+		for _, l := range all {
+			lines[l.sign]++
 		}
-		out = append(out, wrapper.Lines(text...)...)
+		if ch.From == "" && ch.Added+ch.Removed == 0 || lines['+'] != ch.Added || lines['-'] != ch.Removed || lines[0] > 0 {
+			return false
+		}
+	}
+	return len(changes) > 0
+}
+
+// Head names a changed file: what became of it, its path, and how many lines change.
+func Head(ch event.FileChange, home string) []paint.Span {
+	verb := cmp.Or(map[sandbox.ChangeKind]string{sandbox.Added: "new", sandbox.Deleted: "delete", sandbox.Moved: "move"}[ch.Kind], "edit")
+	out := []paint.Span{paint.Dim.Span(verb + " "), paint.Text.Span(paint.Tilde(ch.Path, home))}
+	if ch.From != "" {
+		out = append(out, paint.Dim.Span(" from "), paint.Text.Span(paint.Tilde(ch.From, home)))
+	}
+	return append(append(out, paint.Dim.Span("  ")), Count(ch)...)
+}
+
+// Count is how many lines change; of a file that only moves, nothing.
+func Count(ch event.FileChange) []paint.Span {
+	if ch.From != "" && ch.Added == 0 && ch.Removed == 0 {
+		return nil
+	}
+	return []paint.Span{paint.Good.Span(fmt.Sprintf("+%d", ch.Added)), paint.Bad.Span(fmt.Sprintf(" −%d", ch.Removed))}
+}
+
+// Lines draws rows in w columns, broken at the edge.
+func Lines(t *paint.Theme, w int, rows []Row) (out []string) {
+	for _, r := range rows {
+		rest := []paint.Span{paint.Text.Span(strings.Repeat(" ", paint.WidthOf(r.Gutter)))}
+		out = append(out, paint.Wrapper{Theme: t, Width: w, Hard: true, First: r.Gutter, Rest: rest}.Lines(r.Text...)...)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -47,53 +48,69 @@ func words(line string) []string {
 
 // markWords marks the changed words of removed lines and of the added ones that stand in
 // their place.
-func markWords(hunks []line) {
-	for i := 0; i < len(hunks); {
-		gone := run(hunks[i:], '-')
-		added := run(hunks[i+gone:], '+')
+func markWords(all []line) {
+	for i := 0; i < len(all); {
+		gone := run(all[i:], '-')
+		added := run(all[i+gone:], '+')
 		for k := range min(gone, added) {
-			before, after := &hunks[i+k], &hunks[i+gone+k]
-			before.spans, after.spans = compared(before.text, after.text)
+			before, after := &all[i+k], &all[i+gone+k]
+			if was, is := compared(before.text, after.text); was != nil {
+				before.spans = marked(before.spans, was, paint.Gone.With(paint.Bold).On(paint.TintGone))
+				after.spans = marked(after.spans, is, paint.Added.With(paint.Bold).On(paint.TintAdded))
+			}
 		}
 		i += max(gone+added, 1)
 	}
 }
 
-func run(hunks []line, sign byte) int {
-	for i, h := range hunks {
-		if h.sign != sign {
+func run(all []line, sign byte) int {
+	for i, l := range all {
+		if l.sign != sign {
 			return i
 		}
 	}
-	return len(hunks)
+	return len(all)
 }
 
-// compared are two versions of a line with their differences marked; nil if too little
-// is the same.
-func compared(before, after string) (gone, added []paint.Span) {
+// compared says which bytes of two versions of a line differ; nil if too little is the same.
+func compared(before, after string) (gone, added []bool) {
 	x, y := words(before), words(after)
 	if len(x) > maxWords || len(y) > maxWords {
 		return nil, nil
 	}
 	same, all := 0, 0
-	old, fresh := paint.Gone, paint.Added
 	for _, e := range edits.Edits(x, y) {
-		switch e.Op {
-		case edits.Match:
-			gone, added = append(gone, old.Span(e.X)), append(added, fresh.Span(e.X))
-			n := len(strings.TrimSpace(e.X))
+		differs, n := e.Op != edits.Match, len(strings.TrimSpace(e.X))
+		if e.Op != edits.Insert {
+			gone = append(gone, slices.Repeat([]bool{differs}, len(e.X))...)
+		}
+		if e.Op != edits.Delete {
+			added = append(added, slices.Repeat([]bool{differs}, len(e.Y))...)
+		}
+		if all += n + len(strings.TrimSpace(e.Y)); !differs {
 			same += 2 * n
-			all += 2 * n
-		case edits.Delete:
-			gone = append(gone, old.With(paint.Bold).On(paint.TintGone).Span(e.X))
-			all += len(strings.TrimSpace(e.X))
-		case edits.Insert:
-			added = append(added, fresh.With(paint.Bold).On(paint.TintAdded).Span(e.Y))
-			all += len(strings.TrimSpace(e.Y))
 		}
 	}
 	if same*3 < all || same == all {
 		return nil, nil
 	}
 	return gone, added
+}
+
+// marked gives the bytes that differ a style.
+func marked(spans []paint.Span, differs []bool, style paint.Style) (out []paint.Span) {
+	at := 0
+	for _, s := range spans {
+		for from, to := 0, 0; from < len(s.Text); from = to {
+			for to = from; to < len(s.Text) && differs[at+to] == differs[at+from]; to++ {
+			}
+			one := s.Style.Span(s.Text[from:to])
+			if differs[at+from] {
+				one.Style = style
+			}
+			out = append(out, one)
+		}
+		at += len(s.Text)
+	}
+	return out
 }

@@ -16,7 +16,7 @@ func TestChangedWordsAreMarked(t *testing.T) {
 	marked := func(spans []paint.Span) string {
 		var b strings.Builder
 		for _, s := range spans {
-			if s.Style.Tint != 0 && s.Style.Attr == paint.Bold {
+			if s.Style.Tint == paint.TintAdded || s.Style.Tint == paint.TintGone {
 				b.WriteString("[" + s.Text + "]")
 			} else {
 				b.WriteString(s.Text)
@@ -24,18 +24,19 @@ func TestChangedWordsAreMarked(t *testing.T) {
 		}
 		return b.String()
 	}
+	long := strings.Repeat("a ", maxWords)
 	for _, c := range []struct{ diff, want string }{
 		{"-return a + b\n+return a - b\n", "return a [+] b|return a [-] b"},
-		{"-x := old(1)\n-same\n+x := fresh(1)\n+other thing\n", "x := [old](1)||x := [fresh](1)|"},
-		{"-one\n+entirely different words\n", "|"},
-		{"-if ok {\n+if ok && more {\n+\tadded\n", "if ok {|if ok [&][&][ ][more][ ]{|"},
-		{"-gone\n context\n+gone!\n", "||"},
-		{"-a  b\n+a b\n", "|"},
-		{"-" + strings.Repeat("a ", maxWords) + "\n+" + strings.Repeat("a ", maxWords) + "b\n", "|"},
+		{"-x := old(1)\n-same\n+x := fresh(1)\n+other thing\n", "x := [old](1)|same|x := [fresh](1)|other thing"},
+		{"-one\n+entirely different words\n", "one|entirely different words"},
+		{"-if ok {\n+if ok && more {\n+\tadded\n", "if ok {|if ok [&& more ]{|\tadded"},
+		{"-gone\n context\n+gone!\n", "gone|context|gone!"},
+		{"-a  b\n+a b\n", "a  b|a b"},
+		{"-" + long + "\n+" + long + "b\n", long + "|" + long + "b"},
 	} {
-		hunks := read("@@ -1 +1 @@\n" + c.diff)[1:]
+		all := read("--- a/x.go\n@@ -1 +1 @@\n"+c.diff, false)
 		var got []string
-		for _, h := range hunks {
+		for _, h := range all[1:] {
 			got = append(got, marked(h.spans))
 		}
 		if s := strings.Join(got, "|"); s != c.want {
@@ -47,15 +48,18 @@ func TestChangedWordsAreMarked(t *testing.T) {
 // checkDiff holds for every text that is drawn as a change.
 func checkDiff(t *testing.T, s string, w int) {
 	t.Helper()
-	for _, l := range slices.Concat(Hunks(paint.New(true), w, s), Lines(paint.New(true), w, s)) {
+	for _, l := range Lines(paint.New(true), w, Rows(s)) {
 		tuitest.Harmless(t, l)
 		if got := ansi.StringWidth(l); got > w {
 			t.Errorf("%d columns of %d: %q", got, w, l)
 		}
 	}
 	var shown strings.Builder
-	for _, span := range Patch(s) {
-		shown.WriteString(span.Text)
+	for _, row := range Patch(s) {
+		for _, span := range slices.Concat(row.Gutter, row.Text) {
+			shown.WriteString(span.Text)
+		}
+		shown.WriteString("\n")
 	}
 	rest := shown.String()
 	for l := range strings.SplitSeq(strings.TrimSuffix(s, "\n"), "\n") { // nothing that is said yes to is left out

@@ -6,9 +6,12 @@
 package highlight
 
 import (
+	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"codeagent/tui/paint"
 )
 
 // Class is what a stretch of code is.
@@ -49,6 +52,27 @@ type Reader struct {
 // For is the reader for a language by the name that stands behind a fence, else the
 // zero Reader.
 func For(name string) Reader { return Reader{of: named(name)} }
+
+// File is the reader for a file by its name: its ending, else all of it ("Makefile").
+func File(name string) Reader {
+	base := strings.ToLower(path.Base(name))
+	if r := For(strings.TrimPrefix(path.Ext(base), ".")); r.of != nil {
+		return r
+	}
+	return For(base)
+}
+
+// styles are the colours of the classes.
+var styles = [...]paint.Style{Plain: paint.Text, Keyword: paint.Code, String: paint.Good, Number: paint.Warn,
+	Comment: paint.Dim.With(paint.Italic), Name: paint.Accent, Added: paint.Added, Removed: paint.Gone}
+
+// Spans reads the next line, which has no newline, and colours it.
+func (r *Reader) Spans(line string) (out []paint.Span) {
+	for _, t := range r.Line(line) {
+		out = append(out, styles[t.Class].Span(t.Text))
+	}
+	return out
+}
 
 // Line reads the next line, which has no newline.
 func (r *Reader) Line(line string) []Token {

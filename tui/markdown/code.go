@@ -46,32 +46,10 @@ func codeLines(t *paint.Theme, r *highlight.Reader, src string, w int) []string 
 		if i > 0 {
 			spans = append(spans, paint.Text.Span("\n"))
 		}
-		for _, tok := range r.Line(line) {
-			spans = append(spans, codeStyle(tok.Class).Span(tok.Text))
-		}
+		spans = append(spans, r.Spans(line)...)
 	}
 	gutter := []paint.Span{paint.Text.Span("  ")}
 	return paint.Wrapper{Theme: t, Width: w, First: gutter, Rest: gutter, Hard: true}.Lines(spans...)
-}
-
-func codeStyle(c highlight.Class) paint.Style {
-	switch c {
-	case highlight.Keyword:
-		return paint.Code
-	case highlight.String:
-		return paint.Good
-	case highlight.Number:
-		return paint.Warn
-	case highlight.Comment:
-		return paint.Dim.With(paint.Italic)
-	case highlight.Name:
-		return paint.Accent
-	case highlight.Added:
-		return paint.Added
-	case highlight.Removed:
-		return paint.Gone
-	}
-	return paint.Text
 }
 
 // language is the first word behind a fence: "go" of "```go title=x".

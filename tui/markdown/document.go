@@ -207,7 +207,7 @@ func (d *Document) lines(t *paint.Theme, w int) []string {
 		d.done++
 	}
 	out := d.settled[:len(d.settled):len(d.settled)]
-	line := d.text.text()[d.start:]
+	line := d.unfinished()
 	if !d.Ended && (opens(line) != "" || strings.Trim(line, "`~") == "") {
 		line = "" // it may become a fence
 	}
@@ -216,6 +216,16 @@ func (d *Document) lines(t *paint.Theme, w int) []string {
 	}
 	number := d.number
 	return apart(out, d.open(d.start).lines(d, &number, line, d.Ended))
+}
+
+// unfinished is the last line, which no "\n" ends yet; "" for one that ends a block of code, since many
+// answers end with it.
+func (d *Document) unfinished() string {
+	line := d.text.text()[d.start:]
+	if n := len(d.parts); n > 0 && !d.parts[n-1].closed && d.parts[n-1].fence != "" && closes(line, d.parts[n-1].fence) {
+		return ""
+	}
+	return line
 }
 
 // behind puts lines behind the gutter, if they belong there.
@@ -289,7 +299,7 @@ func (d *Document) Code() []string {
 	for i, p := range d.parts {
 		src := d.of(p)
 		if i == len(d.parts)-1 && !p.closed {
-			src += d.text.text()[d.start:]
+			src += d.unfinished()
 		}
 		if p.fence != "" {
 			out = append(out, src)

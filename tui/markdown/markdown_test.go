@@ -78,6 +78,21 @@ func TestOpenFenceShowsCode(t *testing.T) {
 	}
 }
 
+func TestFenceEndsTheAnswer(t *testing.T) {
+	for _, end := range []string{"```", "```\n", "  ````"} {
+		d := Document{Ended: true}
+		d.Add("```py\nx = 1\n" + end)
+		want := Document{Ended: true}
+		want.Add("```py\nx = 1\n```\n")
+		if got, want := tuitest.Stripped(d.Lines(paint.New(true), 40)), tuitest.Stripped(want.Lines(paint.New(true), 40)); got != want {
+			t.Errorf("%q is drawn as %q", end, got)
+		}
+		if got := d.Code(); len(got) != 1 || got[0] != "x = 1\n" {
+			t.Errorf("%q: code %q", end, got)
+		}
+	}
+}
+
 func FuzzMarkdown(f *testing.F) {
 	for _, s := range append(tuitest.Nasty(), sample) {
 		f.Add(s, 40)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"codeagent/internal/short"
@@ -38,6 +39,8 @@ type Word struct {
 type Name struct {
 	From int
 	Path string
+	// Lines is the part of it that is named: "#20-45"; "": all.
+	Lines string
 }
 
 // Menu are the files to choose from while a word with @ is typed. Their list is read
@@ -58,6 +61,8 @@ type Menu struct {
 	// open: a word with @ is under the cursor; shut: Esc closed it.
 	open, shut bool
 	word       Word
+	lines      string // of the file: "#20-45"; "": all
+	part       bool   // lines of a file are named
 	found      []Match
 }
 
@@ -130,9 +135,19 @@ func (f *Menu) indexed(index *Index) {
 	f.At = min(f.At, max(len(f.found)-1, 0))
 }
 
-// find searches the files, without the one that is named already.
+// find searches the files, without the one that is named already. Where lines of one are named, no other is offered.
 func (f *Menu) find() {
-	f.found = slices.DeleteFunc(f.index.Find(f.word.Query, most+1), func(found Match) bool { return found.Path == f.word.Query })
+	path := f.word.Query
+	f.lines = ""
+	if i := strings.LastIndexByte(path, '#'); i >= 0 && strings.Trim(path[i+1:], "0123456789-") == "" {
+		path, f.lines = path[:i], path[i:]
+	}
+	is := func(found Match) bool { return found.Path == path }
+	f.found = f.index.Find(path, most+1)
+	if f.part = f.lines != "" && slices.ContainsFunc(f.found, is); f.part {
+		f.found = nil
+	}
+	f.found = slices.DeleteFunc(f.found, is)
 	f.found = f.found[:min(len(f.found), most)]
 }
 
@@ -153,7 +168,7 @@ func (f *Menu) Key(do keys.Action, word Word, ok bool) (part.Intent, bool) {
 	case do == keys.Down:
 		f.At = (f.At + 1) % n
 	case do == keys.Queue, do == keys.Send:
-		return Name{f.word.From, f.found[f.At].Path}, true
+		return Name{f.word.From, f.found[f.At].Path, f.lines}, true
 	default:
 		return nil, false
 	}
@@ -171,6 +186,8 @@ func (f *Menu) View(t *paint.Theme, w int) []string {
 		return note("reading the names of the files …")
 	case f.Problem != "":
 		return note("files cannot be listed: " + f.Problem)
+	case f.part:
+		return note("sends lines of this file: #20, or #20-45")
 	case len(f.found) == 0 && f.cut:
 		return note(fmt.Sprintf("none of the first %d files matches", f.index.Len()))
 	case len(f.found) == 0:

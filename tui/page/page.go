@@ -37,11 +37,20 @@ type text struct {
 	read  func(context.Context) (string, error)
 	lines func(t *paint.Theme, w int, s string) []string
 	now   string
-	ready bool
-	// drawn are the lines in theme and width: a page is drawn far more often than its text changes.
-	drawn []string
-	theme *paint.Theme
-	width int
+	drawn func(t *paint.Theme, w int) []string
+}
+
+// Once draws again only for another theme or width: a page is drawn far more often than it changes.
+func Once(draw func(t *paint.Theme, w int) []string) func(t *paint.Theme, w int) []string {
+	var drawn []string
+	var theme *paint.Theme
+	width := 0
+	return func(t *paint.Theme, w int) []string {
+		if t != theme || w != width {
+			drawn, theme, width = draw(t, w), t, w
+		}
+		return drawn
+	}
 }
 
 // textMost bounds a page of words.
@@ -83,17 +92,14 @@ func reading(k *keys.Table, title string, read func(context.Context) (string, er
 }
 
 func (x *text) draw(t *paint.Theme, w int) []string {
-	switch {
-	case !x.ready:
+	if x.drawn == nil {
 		return []string{t.Paint(paint.Dim, "…")}
-	case x.drawn == nil || t != x.theme || w != x.width:
-		x.drawn, x.theme, x.width = x.lines(t, w, x.now), t, w
 	}
-	return x.drawn
+	return x.drawn(t, w)
 }
 
 // Ready reports whether the text was read.
-func (p *Page) Ready() bool { return p.text == nil || p.text.ready }
+func (p *Page) Ready() bool { return p.text == nil || p.text.drawn != nil }
 
 // Load reads the text.
 func (p *Page) Load() part.Intent {
@@ -107,8 +113,9 @@ func (p *Page) Load() part.Intent {
 			s = strings.TrimSpace(s + "\n\n" + err.Error())
 		}
 		return func() part.Intent {
-			if !x.ready || s != x.now {
-				x.now, x.ready, x.drawn = s, true, nil
+			if x.drawn == nil || s != x.now {
+				x.now = s
+				x.drawn = Once(func(t *paint.Theme, w int) []string { return x.lines(t, w, s) })
 			}
 			return nil
 		}

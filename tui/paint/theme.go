@@ -45,10 +45,12 @@ const (
 type tint uint8
 
 const (
-	plainTint tint = iota
-	TintSaid       // a message of the person's
-	TintAdded      // added words within a line
-	TintGone       // removed words within a line
+	plainTint     tint = iota
+	TintSaid           // a message of the person's
+	TintAdded          // added words within a line
+	TintGone           // removed words within a line
+	TintAddedLine      // lines that a change adds
+	TintGoneLine       // lines that a change removes
 	tints
 )
 
@@ -99,7 +101,7 @@ type Theme struct {
 // The roles of inks and tints in a palette.
 var (
 	inkRoles  = [inks]string{inkDim: "dim", inkFaint: "faint", inkAccent: "accent", inkGood: "good", inkBad: "bad", inkWarn: "warn", inkCode: "code", inkAdded: "added", inkGone: "gone"}
-	tintRoles = [tints]string{TintSaid: "said", TintAdded: "added-words", TintGone: "gone-words"}
+	tintRoles = [tints]string{TintSaid: "said", TintAdded: "added-words", TintGone: "gone-words", TintAddedLine: "added-lines", TintGoneLine: "gone-lines"}
 )
 
 // New is the theme for a dark or a light background, with the built-in colours or those of a

@@ -40,8 +40,10 @@ func TestContrast(t *testing.T) {
 			if role == "faint" {
 				least = 1.5 // rules and line numbers, which nobody has to read
 			}
-			if c := contrast(p[role], under); c < least {
-				t.Errorf("%s: %s on %s has a contrast of %.2f", name, role, under, c)
+			for _, under := range []string{under, p["added-lines"], p["gone-lines"]} {
+				if c := contrast(p[role], under); c < least {
+					t.Errorf("%s: %s on %s has a contrast of %.2f", name, role, under, c)
+				}
 			}
 		}
 		for _, pair := range [][2]string{{"added", "added-words"}, {"gone", "gone-words"}, {"accent", "said"}} {

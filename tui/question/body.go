@@ -52,20 +52,24 @@ type field struct {
 	most   int        // rows; 0: no bound
 	tail   int        // of them the last ones
 	spans  []paint.Span
+	rows   []diff.Row // instead of mark and spans
 }
 
 // add draws f line by line: each that was seen stays seen at another width.
 func (s *sheet) add(f field) {
 	var rows []row
-	for i, spans := range linesOf(f.spans) {
+	if f.rows == nil {
+		f.rows = linesOf(f.mark, f.spans)
+	}
+	for i, line := range f.rows {
 		var marks []paint.Span
 		if f.quoted {
 			marks = append(marks, paint.Faint.Span("│ "))
 		}
 		if i > 0 {
-			f.label, f.mark = "", paint.Text.Span(strings.Repeat(" ", paint.Width(f.mark.Text)))
+			f.label = ""
 		}
-		drawn := paint.Wrapper{Theme: s.t, Width: s.w - 1, First: append(marks, f.mark), Hard: f.hard}.Labelled(f.label, spans...)
+		drawn := paint.Wrapper{Theme: s.t, Width: s.w - 1, First: append(marks, line.Gutter...), Hard: f.hard}.Labelled(f.label, line.Text...)
 		for at, text := range drawn {
 			r := row{text: text}
 			if f.name != "" {
@@ -81,15 +85,16 @@ func (s *sheet) add(f field) {
 	s.rows = append(s.rows, rows...)
 }
 
-// linesOf splits spans at their line breaks.
-func linesOf(spans []paint.Span) [][]paint.Span {
-	out := [][]paint.Span{nil}
+// linesOf splits spans at their line breaks. The mark stands before the first line.
+func linesOf(mark paint.Span, spans []paint.Span) []diff.Row {
+	out := []diff.Row{{Gutter: []paint.Span{mark}}}
 	for _, span := range spans {
 		for i, text := range strings.Split(span.Text, "\n") {
 			if i > 0 {
-				out = append(out, nil)
+				out = append(out, diff.Row{Gutter: []paint.Span{paint.Text.Span(strings.Repeat(" ", paint.Width(mark.Text)))}})
 			}
-			out[len(out)-1] = append(out[len(out)-1], span.Style.Span(text))
+			last := &out[len(out)-1]
+			last.Text = append(last.Text, span.Style.Span(text))
 		}
 	}
 	return out
@@ -124,7 +129,12 @@ func (q *Question) sheet(t *paint.Theme, w int, home string, most limits, titled
 		}
 		s.add(field{label: label, name: fmt.Sprint("fact ", i), spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(text))})})
 	}
-	s.action(q.request)
+	if a := q.request.Action; q.change == nil && a.Kind == word.KindEdit {
+		if q.change = diff.Of(q.request.Changes, home); !diff.Whole(q.request.Changes) {
+			q.change = diff.Patch(a.Command)
+		}
+	}
+	s.action(q.request, q.change)
 	if reason := q.request.Justification; reason != "" {
 		s.add(field{label: "reason", quoted: true, most: s.most.reason, spans: paint.Flat([]paint.Span{paint.Dim.Span("the model says: "), paint.Text.With(paint.Italic).Span("“" + reason + "”")})})
 	}
@@ -215,7 +225,7 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 
 // action says what runs, is typed, fetched or changed, and where. If a yes applies its
 // text, all of that must be seen.
-func (s *sheet) action(r approvals.Request) {
+func (s *sheet) action(r approvals.Request, change []diff.Row) {
 	a := r.Action
 	f := field{label: "command", name: "action", quoted: true, most: s.most.command, tail: (s.most.command - 1) / 2}
 	folder := "folder"
@@ -226,7 +236,7 @@ func (s *sheet) action(r approvals.Request) {
 	into.name = ""
 	switch {
 	case a.Kind == word.KindEdit && a.Command != "":
-		f.label, f.hard, f.spans = "change", true, diff.Patch(a.Command)
+		f.label, f.hard, f.rows = "change", true, change
 	case a.Kind == word.KindFetch:
 		f.label, f.hard, f.spans = "fetch", true, paint.Flat([]paint.Span{paint.Strong.Span("GET " + a.Command)})
 	case a.Kind == word.KindInput: // quoted, so that every character is seen for what it is

@@ -13,6 +13,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/tui/composer"
+	"codeagent/tui/diff"
 	"codeagent/tui/keys"
 	"codeagent/tui/part"
 )
@@ -39,6 +40,8 @@ type Question struct {
 	left  int
 	keys  *keys.Table
 	now   func() time.Time
+	// change are the rows of an edit, once they were drawn.
+	change []diff.Row
 }
 
 // Ask is a question and where its answer goes. Reply has room for one.

@@ -253,7 +253,7 @@ func (t *tool) status(c Canvas) []paint.Span {
 	}
 	var count, how, took []paint.Span
 	if len(f.Changes) == 1 {
-		count = changeCount(f.Changes[0])
+		count = diff.Count(f.Changes[0])
 	}
 	if t.kind == word.KindCommand && f.Job != 0 {
 		ended := fmt.Sprintf("job %d ended", f.Job)
@@ -385,17 +385,9 @@ func (t *tool) changes(c Canvas) []string {
 			out = append(out, c.row(paint.Dim.Span("moved from "), paint.Text.Span(paint.Tilde(ch.From, c.Home)))...)
 		}
 		if len(t.done.Changes) > 1 {
-			verb := map[sandbox.ChangeKind]string{sandbox.Added: "new", sandbox.Deleted: "deleted", sandbox.Moved: "moved"}[ch.Kind]
-			if verb == "" {
-				verb = "edited"
-			}
-			spans := []paint.Span{paint.Dim.Span(verb + " "), paint.Text.Span(paint.Tilde(ch.Path, c.Home))}
-			if ch.From != "" {
-				spans = append(spans, paint.Dim.Span(" from "), paint.Text.Span(paint.Tilde(ch.From, c.Home)))
-			}
-			out = append(out, c.row(append(append(spans, paint.Dim.Span("  ")), changeCount(ch)...)...)...)
+			out = append(out, c.row(diff.Head(ch, c.Home)...)...)
 		}
-		lines := c.Fold(diff.Hunks(c.Theme, c.Inner(), ch.Diff), diffSummary, 0)
+		lines := c.Fold(diff.Lines(c.Theme, c.Inner(), diff.Rows(ch.Diff)), diffSummary, 0)
 		out = append(out, paint.Indent(lines[:min(len(lines), c.most())])...)
 	}
 	return out
@@ -458,12 +450,4 @@ func (t *tool) diagnostics(c Canvas) []string {
 		out = append(out, c.Fold(lines, foldedLines, 0)...)
 	}
 	return paint.Indent(out)
-}
-
-// changeCount is how many lines changed; of a file that only moved, whence.
-func changeCount(ch event.FileChange) []paint.Span {
-	if ch.From != "" && ch.Added == 0 && ch.Removed == 0 {
-		return nil
-	}
-	return []paint.Span{paint.Good.Span(fmt.Sprintf("+%d", ch.Added)), paint.Bad.Span(fmt.Sprintf(" −%d", ch.Removed))}
 }

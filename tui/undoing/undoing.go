@@ -5,11 +5,14 @@ package undoing
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
+	"codeagent/event"
 	"codeagent/internal/short"
+	"codeagent/tui/diff"
 	"codeagent/tui/lists"
 	"codeagent/tui/page"
 	"codeagent/tui/paint"
@@ -39,6 +42,8 @@ type Preview struct {
 	Turns int
 	// Files would get their old state back.
 	Files []File
+	// Changes are what becomes of files, as far as that is known.
+	Changes []event.FileChange
 	// Conflicts were changed by somebody else after the turn; they would stay as they are.
 	Conflicts []File
 	// NotKept were changed, but their old state was not saved.
@@ -116,7 +121,11 @@ func (u Preview) Words() string {
 
 // Draw draws the preview: the counts first, then each file.
 func (u Preview) Draw(s part.Setting, folder string, jobs func() int) func(t *paint.Theme, w int) []string {
-	named := within(folder, s.Home)
+	named, changed := within(folder, s.Home), slices.Clone(u.Changes)
+	for i := range changed {
+		changed[i].Path = named(changed[i].Path)
+	}
+	changes := page.Once(func(t *paint.Theme, w int) []string { return diff.Lines(t, w, diff.Of(changed, s.Home)) })
 	return func(t *paint.Theme, w int) []string {
 		words := []rune(u.Words())
 		if len(words) == 0 {
@@ -144,6 +153,9 @@ func (u Preview) Draw(s part.Setting, folder string, jobs func() int) func(t *pa
 		part("Saved, but not writable now", paint.Warn, u.Closed)
 		if u.Opens != "" {
 			out = append(out, t.Wrap(w, paint.Dim.Span(u.Opens))...)
+		}
+		if len(changed) > 0 {
+			out = append(append(out, ""), changes(t, w)...)
 		}
 		return out
 	}

@@ -17,7 +17,6 @@ import (
 	"codeagent/event/word"
 	"codeagent/mcp/inquiry"
 	"codeagent/prompts"
-	"codeagent/tools"
 )
 
 // hint is what the editor's user can do about a refusal: flags of codeagent exec help nobody here.
@@ -78,14 +77,9 @@ func (o *open) Emit(e event.Event) {
 	o.face.Emit(e)
 }
 
-// Ask asks the editor's user, who sees what an edit would change.
+// Ask asks the editor's user.
 func (o *open) Ask(ctx context.Context, r approvals.Request) (approvals.Answer, error) {
-	ws := o.ses.Workspace
-	var changes []event.FileChange
-	if ws.Runner != nil {
-		changes = tools.Preview(ctx, ws.Runner, ws.Files, o.ses.Gate.Base(), r.Action)
-	}
-	return o.face.Ask(ctx, r, changes)
+	return o.face.Ask(ctx, r)
 }
 
 // Steer returns nothing: a prompt that comes while another runs waits for its end.

@@ -119,6 +119,8 @@ func (c Clipboard) writer() (name, path string, args []string) {
 		name = "wl-copy"
 	case s.Env("DISPLAY") != "":
 		name, args = "xclip", []string{"-selection", "clipboard", "-i"}
+	case s.Env("TMUX") != "": // as it comes, tmux drops what programs send to the terminal's clipboard
+		name, args = "tmux", []string{"load-buffer", "-w", "-"}
 	default:
 		return "", "", nil
 	}

@@ -243,6 +243,7 @@ func TestClipboardThatHangs(t *testing.T) {
 func TestTextIsWritten(t *testing.T) {
 	for name, c := range map[string]struct{ os, env string }{
 		"wl-copy": {"linux", "WAYLAND_DISPLAY=w"}, "xclip": {"linux", "DISPLAY=:0"}, "pbcopy": {"darwin", "HOME=/"},
+		"tmux": {"linux", "TMUX=/tmp/tmux-0/default,1,0"},
 	} {
 		d := newFakeDesktop(t)
 		d.program(name, "{ while [ ! -e $D/over ]; do :; done; } &")

@@ -64,7 +64,7 @@ func about(e ledger.Entry) string {
 }
 
 func more(e ledger.Entry) string {
-	out := e.ID + "  not used yet"
+	out := e.ID // what a command may open from its start is used without a decision, so none is no news
 	if e.Uses > 0 {
 		out = fmt.Sprintf("%s  used %s", e.ID, short.Count(e.Uses, "time"))
 	}

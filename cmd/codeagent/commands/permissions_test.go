@@ -14,7 +14,7 @@ func TestUses(t *testing.T) {
 		entry ledger.Entry
 		want  string
 	}{
-		{ledger.Entry{ID: "s1", Title: "npm install"}, "s1  not used yet  npm install"},
+		{ledger.Entry{ID: "s1", Title: "npm install"}, "s1  npm install"},
 		{ledger.Entry{ID: "s1", Uses: 1, Source: "rules.toml:3", Made: made}, "s1  used 1 time  since 03:04  rules.toml:3"},
 		{ledger.Entry{ID: "s1", Uses: 2, Title: "npm install"}, "s1  used 2 times  npm install"},
 	} {

@@ -1,10 +1,12 @@
 package conversation
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"codeagent/agent"
+	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
 	"codeagent/event/word"
@@ -12,6 +14,7 @@ import (
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
 	"codeagent/telemetry"
+	"codeagent/tools"
 )
 
 // front is the face as the session sees it: each event goes to the log, the collector and the record
@@ -42,6 +45,14 @@ func (f *front) Emit(e event.Event) {
 		}
 	}
 	f.Face.Emit(e)
+}
+
+// Ask asks the person, who sees what an edit would change.
+func (f *front) Ask(ctx context.Context, r approvals.Request) (approvals.Answer, error) {
+	if ws := f.ses.Workspace; ws.Runner != nil && f.ses.Options.Attended {
+		r.Changes = tools.Preview(ctx, ws.Runner, ws.Files, f.ses.Gate.Base(), r.Action)
+	}
+	return f.Face.Ask(ctx, r)
 }
 
 // Steer returns the next message with what it names. The turn, which calls it, waits for the reading;

@@ -77,7 +77,7 @@ type Audience struct {
 	Hint string
 	// Past is how much of the earlier conversation the face is shown.
 	Past Past
-	// Mentions: a message that names resources of MCP servers, as @NAME:uri, brings them along. Only
+	// Mentions: a message that names resources of MCP servers, as @NAME:uri, or lines of files brings them along. Only
 	// where a person or a script of theirs writes the messages.
 	Mentions bool
 	// Unsaved is tools.Options.Unsaved.
@@ -590,6 +590,21 @@ func (ses *Session) Command(ctx context.Context, command string) error {
 		defer ses.Undo.End()
 	}
 	return ses.Agent.Command(ctx, command)
+}
+
+// Remember adds a line of the user's to a file of instructions. Where commands may write the file, /undo takes the
+// line out again, as after a turn, and undone says so.
+func (ses *Session) Remember(ctx context.Context, file, line string) (undone bool, err error) {
+	var before sandbox.ChangeObserver
+	if ses.Undo != nil && ses.Gate.Base().JudgeWrite(file).Allowed {
+		ses.sends()
+		ses.Undo.Begin("/memory " + line)
+		defer ses.Undo.End()
+		call := ses.Undo.Call()
+		defer call.Settle()
+		before = call
+	}
+	return before != nil, ses.Workspace.AddLine(ctx, file, line, before)
 }
 
 // Turn delivers a message and starts a turn in the undo history. The first message of the

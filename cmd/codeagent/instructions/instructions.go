@@ -1,5 +1,5 @@
-// Package instructions reads the AGENTS.md files that the model follows, and decides which of them
-// are trusted. It reads the user's own file through hostfile, and the project's files through a
+// Package instructions reads the AGENTS.md files that the model follows, or what stands for them, and decides
+// which of them are trusted. It reads the user's own file through hostfile, and the project's files through a
 // file worker in the sandbox. Start at Files.Current.
 package instructions
 
@@ -31,21 +31,33 @@ const (
 	most = 32 << 10
 	// timeLimit bounds the reading, so that a hanging file system does not block the turn.
 	timeLimit = 10 * time.Second
+	// mostRules is how many entries of a folder of rules are looked at.
+	mostRules = 100
 )
 
-// Files are the AGENTS.md files of a session: the one beside the user's settings, and those
+// others are the files of other agents, and folders of them, that count where no AGENTS.md stands beside them.
+// The model follows a later one before an earlier.
+var others = []string{".github/copilot-instructions.md", ".cursorrules", ".cursor/rules", "GEMINI.md", "CLAUDE.md"}
+
+// Files are the instructions of a session: the AGENTS.md beside the user's settings, and those
 // from the root of the repository down to the workspace. They are read before the first
 // request, and again when one of them has changed.
 type Files struct {
-	// places are the paths where such a file may exist, the most general first; the first is
+	// places are the paths where an AGENTS.md may exist, the most general first; the first is
 	// the user's own.
 	places []string
 	ws     *workspace.Workspace
 	policy func() sandbox.Policy
 	tell   func(event.Event)
 
-	seen  []os.FileInfo // of each place when it was read; nil if absent
+	seen  []file // when they were read; nil before
 	texts []prompts.Instruction
+}
+
+// file is one that exists; info is nil for the user's own, the first of a list, where it is absent.
+type file struct {
+	path string
+	info os.FileInfo
 }
 
 // New returns the instructions of a session in ws. policy returns the session's live
@@ -65,43 +77,89 @@ func projectPlaces(folder string) []string {
 	return places
 }
 
-// Current returns the instructions to follow now.
-func (in *Files) Current() []prompts.Instruction {
-	found := make([]os.FileInfo, len(in.places))
+// find looks for the files that exist now.
+func (in *Files) find() (found []file) {
 	for i, place := range in.places {
-		if info, err := hostfile.Seen(place); err == nil {
-			found[i] = info
+		info, err := hostfile.Seen(place)
+		if i == 0 || err == nil {
+			found = append(found, file{place, info})
+			continue
+		}
+		for _, name := range others {
+			for _, one := range beside(filepath.Join(filepath.Dir(place), name)) {
+				if !slices.ContainsFunc(found, func(f file) bool { return os.SameFile(f.info, one.info) }) {
+					found = append(found, one)
+				}
+			}
 		}
 	}
+	return found
+}
+
+// beside returns the file at place, or the rules in the folder there.
+func beside(place string) (found []file) {
+	info, err := hostfile.Seen(place)
+	if err != nil {
+		return nil
+	}
+	entries, err := hostfile.ReadDir(place, mostRules)
+	if err != nil {
+		return []file{{place, info}}
+	}
+	for _, e := range entries {
+		path := filepath.Join(place, e.Name())
+		if info, err := hostfile.Seen(path); err == nil && filepath.Ext(path) == ".mdc" {
+			found = append(found, file{path, info})
+		}
+	}
+	slices.SortFunc(found, func(a, b file) int { return strings.Compare(a.path, b.path) })
+	return found
+}
+
+// Current returns the instructions to follow now.
+func (in *Files) Current() []prompts.Instruction {
+	found := in.find()
 	if slices.EqualFunc(found, in.seen, sameFile) {
 		return in.texts
 	}
-	first := in.seen == nil
+	before := in.seen
 	in.seen, in.texts = found, nil
 	in.read(found)
 	switch names := in.names(); {
-	case names != "" && first:
+	case names != "" && before == nil:
 		in.say(word.LevelInfo, "following "+names)
 	case names != "":
 		// A command may have changed it, and the model follows it like the user's words.
-		in.say(word.LevelWarning, fileName+" was changed; following now: "+names)
-	case !first:
+		in.say(word.LevelWarning, changed(before, found)+" was changed; following now: "+names)
+	case before != nil:
 		in.say(word.LevelWarning, "no "+fileName+" is followed now")
 	}
 	return in.texts
 }
 
+// changed names the first file that only one of the lists has as it is.
+func changed(before, now []file) string {
+	for _, lists := range [][2][]file{{now, before}, {before, now}} {
+		for _, f := range lists[0] {
+			if !slices.ContainsFunc(lists[1], func(g file) bool { return sameFile(f, g) }) {
+				return filepath.Base(f.path)
+			}
+		}
+	}
+	return "their order"
+}
+
 // sameFile reports whether a file is unchanged since it was read.
-func sameFile(a, b os.FileInfo) bool {
-	if a == nil || b == nil {
+func sameFile(a, b file) bool {
+	if a.path != b.path || a.info == nil || b.info == nil {
 		return a == b
 	}
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+	return os.SameFile(a.info, b.info) && a.info.Size() == b.info.Size() && a.info.ModTime().Equal(b.info.ModTime())
 }
 
 // read reads the files again. The user's own comes first, then the nearest: if the limit is
 // exceeded, the more general files are cut, with a notice.
-func (in *Files) read(found []os.FileInfo) {
+func (in *Files) read(found []file) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	defer cancel()
 	// The first request would contain whatever a link leads to.
@@ -112,28 +170,30 @@ func (in *Files) read(found []os.FileInfo) {
 	for i := range found {
 		// The order is 0, then the last down to the second.
 		at := (len(found) - i) % len(found)
-		if found[at] == nil {
+		path, info := found[at].path, found[at].info
+		if info == nil {
 			continue
 		}
-		text, err := in.one(ctx, project, at, found[at], left)
+		text, err := in.one(ctx, project, at, left)
 		if err != nil {
-			in.say(word.LevelWarning, fmt.Sprintf("%s is not followed: %v", in.places[at], err))
+			in.say(word.LevelWarning, fmt.Sprintf("%s is not followed: %v", path, err))
 			continue
 		}
 		left -= int64(len(text))
-		texts[at] = prompts.Instruction{Path: in.places[at], Text: text, Size: max(found[at].Size(), int64(len(text)))}
-		switch size := found[at].Size(); {
+		texts[at] = prompts.Instruction{Path: path, Text: text, Size: max(info.Size(), int64(len(text)))}
+		switch size := info.Size(); {
 		case size > 0 && text == "":
-			in.say(word.LevelWarning, fmt.Sprintf("%s is left out: all of these files together may have %d bytes", in.places[at], most))
+			in.say(word.LevelWarning, fmt.Sprintf("%s is left out: all of these files together may have %d bytes", path, most))
 		case size > int64(len(text)):
-			in.say(word.LevelWarning, fmt.Sprintf("the model is given the first %d of the %d bytes of %s: all of these files together may have %d", len(text), size, in.places[at], most))
+			in.say(word.LevelWarning, fmt.Sprintf("the model is given the first %d of the %d bytes of %s: all of these files together may have %d", len(text), size, path, most))
 		}
 	}
 	in.texts = slices.DeleteFunc(texts, func(t prompts.Instruction) bool { return t.Path == "" })
 }
 
-// one reads at most most bytes of the file at the place at; a cut is at a line end.
-func (in *Files) one(ctx context.Context, project *workspace.ProjectFiles, at int, info os.FileInfo, most int64) (string, error) {
+// one reads at most most bytes of the file in.seen[at]; a cut is at a line end.
+func (in *Files) one(ctx context.Context, project *workspace.ProjectFiles, at int, most int64) (string, error) {
+	place, info := in.seen[at].path, in.seen[at].info
 	if !info.Mode().IsRegular() {
 		return "", errors.New("it is not a regular file")
 	}
@@ -144,11 +204,11 @@ func (in *Files) one(ctx context.Context, project *workspace.ProjectFiles, at in
 	case at == 0:
 		// The user's own place may be a link, to a folder of dotfiles.
 		var file string
-		if file, err = in.ws.Ground().Resolve("/", in.places[at]); err == nil {
+		if file, err = in.ws.Ground().Resolve("/", place); err == nil {
 			data, err = hostfile.ReadStart(ctx, file, most)
 		}
 	default:
-		data, err = project.Read(in.places[at], most)
+		data, err = project.Read(place, most)
 	}
 	switch {
 	case err != nil:
@@ -165,11 +225,31 @@ func (in *Files) one(ctx context.Context, project *workspace.ProjectFiles, at in
 	return string(data), nil
 }
 
+// Place is a file that the person's words can be added to. New: it does not exist yet.
+type Place struct {
+	Path     string
+	Own, New bool
+}
+
+// Places are the user's own file and the project's. Where the project has none, an AGENTS.md stands for it.
+func (in *Files) Places() (out []Place) {
+	found := in.find()
+	if len(found) == 1 {
+		found = append(found, file{path: in.places[1]})
+	}
+	for i, f := range found {
+		if f.info == nil || f.info.Mode().IsRegular() {
+			out = append(out, Place{f.path, i == 0, f.info == nil})
+		}
+	}
+	return out
+}
+
 // Present are the paths of the files that exist now; whether each is trusted is decided when it is read.
 func (in *Files) Present() (names []string) {
-	for _, place := range in.places {
-		if info, err := hostfile.Seen(place); err == nil && info.Mode().IsRegular() {
-			names = append(names, place)
+	for _, at := range in.Places() {
+		if !at.New {
+			names = append(names, at.Path)
 		}
 	}
 	return names
@@ -179,10 +259,20 @@ func (in *Files) names() string {
 	var names []string
 	for _, t := range in.texts {
 		if t.Text != "" || t.Size == 0 { // otherwise it is left out
-			names = append(names, t.Path)
+			names = append(names, t.Path+imports(t.Text))
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// imports says that a text imports others, by lines such as "@docs/style.md", which are not followed.
+func imports(text string) string {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); len(line) > 1 && line[0] == '@' && !strings.Contains(line, " ") {
+			return " (without what its @ lines import)"
+		}
+	}
+	return ""
 }
 
 func (in *Files) say(level word.Level, text string) {

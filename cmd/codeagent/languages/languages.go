@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 
 	"codeagent/cmd/codeagent/servers"
@@ -29,16 +28,8 @@ import (
 	"codeagent/sandbox"
 )
 
+// mostFiles bounds the files of one call for a server, and mostText the text of each, in bytes.
 const (
-	// patience is how long a call waits for reports on what it changed, and impatience how long if the last
-	// ones were late.
-	patience   = time.Second
-	impatience = patience / 4
-	// mostFailures is how often a server may end by itself or be ended.
-	mostFailures = 3
-	// idleTime is how long a server runs without a change: its memory is that of a compiler.
-	idleTime = 10 * time.Minute
-	// mostFiles bounds the files of one call, and mostText the text of each, in bytes.
 	mostFiles = 20
 	mostText  = 1 << 20
 )
@@ -61,15 +52,8 @@ type Languages struct {
 
 // language is a server that may be started.
 type language struct {
-	all *Languages
-	of  config.LanguageServer
-
-	mu       sync.Mutex
-	client   *diagnostics.Client // nil: it does not run; guarded by mu
-	failures int                 // guarded by mu
-	late     bool                // its last reports were late; guarded by mu
-	idle     *time.Timer         // ends it; guarded by mu
-	over     bool                // it is not started any more; guarded by mu
+	*diagnostics.Client
+	of config.LanguageServer
 }
 
 // New returns the servers that the settings allow. It starts none and looks for none.
@@ -79,7 +63,15 @@ func New(o Options) *Languages {
 	}
 	l := &Languages{o: o}
 	for _, of := range o.Workspace.Config.LanguageServers() {
-		l.list = append(l.list, &language{all: l, of: of})
+		l.list = append(l.list, &language{of: of, Client: diagnostics.New(diagnostics.Options{
+			Root: o.Workspace.Folder, Languages: of.Languages,
+			Start: func(ctx context.Context) (diagnostics.Process, error) { return l.start(ctx, of) },
+			Failed: func(err error, worked bool) {
+				if worked || of.Set { // else something of its name happens to be installed: doctor says what it lacks
+					o.Warn(fmt.Sprintf("the language server %s failed and is not used any more in this session: %v", of.Name, err))
+				}
+			},
+		})})
 	}
 	return l
 }
@@ -91,12 +83,7 @@ func (l *Languages) Close() {
 	}
 	var all sync.WaitGroup
 	for _, s := range l.list {
-		all.Go(func() {
-			s.mu.Lock()
-			s.over = true
-			s.mu.Unlock()
-			s.stop()
-		})
+		all.Go(s.Close)
 	}
 	all.Wait()
 }
@@ -108,47 +95,19 @@ func (l *Languages) After(ctx context.Context, edits []event.FileChange, changed
 		return nil
 	}
 	out = l.found("since the last edit: ")
-	soon, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	sooner, cancel := context.WithTimeout(soon, impatience)
+	soon, cancel := context.WithTimeout(ctx, diagnostics.Patience)
 	defer cancel()
 	for s, answered := range l.check(ctx, edits, changed) {
-		s.wait(soon, sooner, answered)
+		s.Wait(soon, answered)
 	}
 	return append(out, l.found("")...)
 }
 
-// wait waits for reports until soon ends, or sooner if the last ones were late.
-func (s *language) wait(soon, sooner context.Context, answered <-chan struct{}) {
-	s.mu.Lock()
-	limit := soon
-	if s.late {
-		limit = sooner
-	}
-	s.mu.Unlock()
-	late := false
-	select {
-	case <-answered:
-	case <-limit.Done():
-		late = true
-	}
-	s.mu.Lock()
-	s.late = late
-	s.mu.Unlock()
-}
-
-// found returns what the running servers found since the last call.
+// found returns what the servers found since the last call.
 func (l *Languages) found(when string) (out []event.Diagnostics) {
 	for _, s := range l.list {
-		s.mu.Lock()
-		client := s.client
-		s.mu.Unlock()
-		if client == nil {
-			continue
-		}
-		if found := client.Found(); len(found) > 0 {
-			title, lines := diagnostics.Words(s.of.Name, found)
-			out = append(out, event.Diagnostics{Title: when + title, Lines: lines})
+		if title, lines := s.Found(); title != "" {
+			out = append(out, event.Diagnostics{Title: when + title + " (" + s.of.Name + ")", Lines: lines})
 		}
 	}
 	return out
@@ -157,159 +116,97 @@ func (l *Languages) found(when string) (out []event.Diagnostics) {
 // check hands the changed files to their servers.
 func (l *Languages) check(ctx context.Context, edits []event.FileChange, changed sandbox.Changes) map[*language]<-chan struct{} {
 	files := map[*language][]diagnostics.File{}
-	add := func(f diagnostics.File) {
-		s := l.of(f.Path)
-		if s == nil || len(files[s]) == mostFiles || !l.inside(f.Path) {
+	add := func(f diagnostics.File, read bool) {
+		s := l.of(&f.Path)
+		if s == nil || len(files[s]) == mostFiles {
 			return
 		}
-		if f.After != nil && (len(*f.After) > mostText || !utf8.ValidString(*f.After)) {
-			return
-		}
-		files[s] = append(files[s], f)
-	}
-	for _, e := range edits {
-		if e.From != "" {
-			add(diagnostics.File{Path: l.absolute(e.From)})
-		}
-		if name := l.absolute(e.Path); e.After != nil || e.Kind == sandbox.Deleted {
-			add(diagnostics.File{Path: name, Before: e.Before, New: e.Kind == sandbox.Added, After: e.After})
-		}
-	}
-	for _, c := range changed.List {
-		if l.of(c.Path) == nil || !l.inside(c.Path) || len(files[l.of(c.Path)]) == mostFiles {
-			continue
-		}
-		f := diagnostics.File{Path: c.Path, New: c.Kind == sandbox.Added}
-		if c.Kind != sandbox.Deleted {
-			data, err := hostfile.Read(ctx, c.Path, mostText) // a command may have put anything there
+		if read {
+			data, err := hostfile.Read(ctx, f.Path, mostText) // a command may have put anything there
 			if err != nil {
-				continue
+				return
 			}
 			text := string(data)
 			f.After = &text
 		}
-		add(f)
+		if f.After == nil || len(*f.After) <= mostText && utf8.ValidString(*f.After) {
+			files[s] = append(files[s], f)
+		}
+	}
+	for _, e := range edits {
+		if e.From != "" {
+			add(diagnostics.File{Path: e.From}, false)
+		}
+		if e.After != nil || e.Kind == sandbox.Deleted {
+			add(diagnostics.File{Path: e.Path, Before: e.Before, New: e.Kind == sandbox.Added, After: e.After}, false)
+		}
+	}
+	for _, c := range changed.List {
+		add(diagnostics.File{Path: c.Path, New: c.Kind == sandbox.Added}, c.Kind != sandbox.Deleted)
 	}
 	out := map[*language]<-chan struct{}{}
 	for s, list := range files {
-		if client := s.running(); client != nil {
-			out[s] = client.Check(list)
-		}
+		out[s] = s.Check(list)
 	}
 	return out
 }
 
-func (l *Languages) absolute(name string) string {
-	if filepath.IsAbs(name) {
-		return name
+// of returns the server for a file, whose name it makes absolute. nil: none is installed, or the file lies
+// outside the workspace or may not be read by commands.
+func (l *Languages) of(name *string) *language {
+	ws := l.o.Workspace
+	if !filepath.IsAbs(*name) {
+		*name = filepath.Join(ws.Folder, *name)
 	}
-	return filepath.Join(l.o.Workspace.Folder, name)
-}
-
-// inside reports whether a file lies in the workspace and may be read by commands.
-func (l *Languages) inside(name string) bool {
-	return sandbox.Covers(l.o.Workspace.Folder, name) && l.o.Workspace.Policy.JudgeRead(name).Allowed
-}
-
-// of returns the server for a file; nil: none.
-func (l *Languages) of(name string) *language {
 	for _, s := range l.list {
-		if s.of.Languages[path.Ext(name)] != "" {
+		if s.of.Languages[path.Ext(*name)] == "" {
+			continue
+		}
+		// The house rule: no program runs that a command can have put into PATH.
+		installed := strings.Contains(s.of.Command, "/") || ws.Program(s.of.Command) != ""
+		if installed && sandbox.Covers(ws.Folder, *name) && ws.Policy.JudgeRead(*name).Allowed {
 			return s
 		}
+		return nil
 	}
 	return nil
 }
 
-// running returns the client of the server, and makes a new one if none runs; nil: it cannot be started.
-func (s *language) running() *diagnostics.Client {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.client != nil {
-		select {
-		case <-s.client.Done():
-			s.failed(s.client.Err())
-		default:
-		}
-	}
-	if s.client != nil || s.over {
-		return s.live()
-	}
-	// The house rule: no program runs that a command can have put into PATH.
-	if !strings.Contains(s.of.Command, "/") && s.all.o.Workspace.Program(s.of.Command) == "" {
-		return nil
-	}
-	s.client = diagnostics.New(diagnostics.Options{Root: s.all.o.Workspace.Folder, Languages: s.of.Languages, Start: s.start})
-	s.idle = time.AfterFunc(idleTime, s.stop)
-	return s.client
-}
-
-// live returns the client, which has idleTime from now on. The caller holds s.mu.
-func (s *language) live() *diagnostics.Client {
-	if s.client != nil {
-		s.idle.Reset(idleTime)
-	}
-	return s.client
-}
-
-// failed notes that the server ended; the last time the person is warned. The caller holds s.mu.
-func (s *language) failed(err error) {
-	s.client = nil
-	s.idle.Stop()
-	if s.failures++; s.failures == mostFailures && !s.over {
-		s.over = true
-		s.all.o.Warn(fmt.Sprintf("the language server %s failed %d times and is not used any more in this session: %v", s.of.Name, s.failures, err))
-	}
-}
-
-// stop ends the server. The next change of a file of its starts it again.
-func (s *language) stop() {
-	s.mu.Lock()
-	client := s.client
-	s.client = nil
-	if s.idle != nil {
-		s.idle.Stop()
-	}
-	s.mu.Unlock()
-	if client != nil {
-		client.Close()
-	}
-}
-
-// start starts the program of the server.
-func (s *language) start(ctx context.Context) (p diagnostics.Process, err error) {
-	ws := s.all.o.Workspace
-	own := servers.Private(ws, s.of.Name)
-	set := server.Settings{Command: s.of.Command, Args: s.of.Args, Needs: s.of.Read, Env: map[string]string{}, Origin: server.OfUser, Sandbox: server.Sandbox{Env: s.of.Inherited}}
-	for name, value := range s.of.Env {
+// start starts the program of a server.
+func (l *Languages) start(ctx context.Context, of config.LanguageServer) (p diagnostics.Process, err error) {
+	ws := l.o.Workspace
+	own := servers.Private(ws, of.Name)
+	set := server.Settings{Command: of.Command, Args: of.Args, Needs: of.Read, Env: map[string]string{}, Origin: server.OfUser, Sandbox: server.Sandbox{Env: of.Inherited}}
+	for name, value := range of.Env {
 		set.Env[name] = strings.ReplaceAll(value, "$CODEAGENT_SERVER_DIR", own)
 	}
-	plan, err := servers.PrepareProgram(ctx, servers.Options{Workspace: ws, Trusted: s.all.o.Trusted}, set, own)
+	plan, err := servers.PrepareProgram(ctx, servers.Options{Workspace: ws, Trusted: l.o.Trusted}, set, own)
+	if err != nil {
+		return p, err
+	}
+	runner, over, err := ws.Apart()
 	if err != nil {
 		return p, err
 	}
 	temp, discard, err := ws.Paths.NewTemp()
 	if err != nil {
+		over()
 		return p, err
 	}
 	plan.Policy.Temp = temp
-	runner, over, err := ws.Apart()
-	if err != nil {
-		_ = discard()
-		return p, err
-	}
-	end := func() {
+	service, err := runner.Serve(ctx, plan.Policy, exec.Command{By: "the language server " + of.Name, Argv: plan.Argv, Dir: own})
+	p.Close = func() {
+		if err == nil {
+			service.Close()
+		}
 		over()
 		_ = discard() // what is left is swept later
 	}
-	service, err := runner.Serve(ctx, plan.Policy, exec.Command{By: "the language server " + s.of.Name, Argv: plan.Argv, Dir: own})
 	if err != nil {
-		end()
+		p.Close()
 		return p, err
 	}
 	service.End() // nobody is asked
-	return diagnostics.Process{Out: service.Out, In: service.In, Close: func() {
-		service.Close()
-		end()
-	}}, nil
+	p.Out, p.In = service.Out, service.In
+	return p, nil
 }

@@ -5,11 +5,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"codeagent/cmd/codeagent/cli"
@@ -109,7 +107,7 @@ func flat(found []event.Diagnostics) string {
 // TestAfter: the errors that an edit brings are found once, also when a command makes it.
 func TestAfter(t *testing.T) {
 	s := newSession(t, "well")
-	if s.list = slices.DeleteFunc(s.list, func(l *language) bool { return l.of.Name != "fake" }); s.list[0].client != nil {
+	if processes(s.base) != "" {
 		t.Error("a server runs before the first change")
 	}
 	for _, step := range []struct{ before, after, want string }{
@@ -146,30 +144,4 @@ func TestAfter(t *testing.T) {
 	if s.warned != nil {
 		t.Error(s.warned)
 	}
-}
-
-// TestPatience: a call waits a second for a server, and a quarter of one if the last reports were late.
-func TestPatience(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, begun := &language{}, time.Now()
-		wait := func(answered chan struct{}) time.Duration {
-			begun = time.Now()
-			soon, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			sooner, cancel := context.WithTimeout(soon, impatience)
-			defer cancel()
-			s.wait(soon, sooner, answered)
-			return time.Since(begun)
-		}
-		never, now := make(chan struct{}), make(chan struct{})
-		close(now)
-		for i, c := range []struct {
-			of   chan struct{}
-			want time.Duration
-		}{{never, time.Second}, {never, time.Second / 4}, {now, 0}, {never, time.Second}} {
-			if took := wait(c.of); took != c.want {
-				t.Errorf("%d: waited %v, want %v", i, took, c.want)
-			}
-		}
-	})
 }

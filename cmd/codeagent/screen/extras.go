@@ -12,6 +12,7 @@ import (
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/doctor"
+	"codeagent/cmd/codeagent/instructions"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
@@ -19,6 +20,7 @@ import (
 	"codeagent/prompts"
 	"codeagent/tui"
 	"codeagent/tui/fill"
+	"codeagent/tui/memory"
 	"codeagent/tui/paint"
 	"codeagent/tui/settings"
 )
@@ -62,6 +64,26 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *sessionList, o *t
 		return prompts.Reviewing(what, c.Text, c.Cut), err
 	}
 	o.Extras.Effort, o.Extras.Thinks = ses.Think, ws.Config.ReasoningEffort
+	o.Extras.Memory = memory.List{Places: func(context.Context) (out []memory.Place, _ error) {
+		for _, at := range instructions.New(ws, nil, nil).Places() {
+			source := "this project"
+			if at.Own {
+				source = "yours, in every project"
+			}
+			if at.New {
+				source += ", new"
+			}
+			out = append(out, memory.Place{Path: at.Path, Name: readable(ws, at.Path), Source: source})
+		}
+		return out, nil
+	}, Add: func(ctx context.Context, path, line string) (string, error) {
+		undone, err := ses.Remember(ctx, path, line)
+		words := "added to " + readable(ws, path) + ": your next message is answered with it"
+		if undone {
+			words += "; /undo takes it back"
+		}
+		return words, inWords(err)
+	}}
 	o.Extras.Own = func(ctx context.Context) ([]prompts.Own, error) { return commands.Own(ctx, ses) }
 	o.Extras.Fresh = func(context.Context) error {
 		kept.next = &sessionscmd.ResumeTarget{Fresh: true, Folder: ws.Folder, Effort: ses.Options.Effort}

@@ -10,6 +10,7 @@ import (
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/instructions"
 	"codeagent/cmd/codeagent/sessionscmd"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/tui/home"
 	"codeagent/tui/lists"
 	"codeagent/tui/paint"
@@ -45,12 +46,17 @@ func firstEntry(ses *conversation.Session, kept *sessionList, resumed bool) home
 			}
 		}
 		for _, name := range instructions.New(ws, nil, nil).Present() {
-			if rel, err := filepath.Rel(ws.Folder, name); err == nil && !strings.HasPrefix(rel, "..") {
-				name = rel
-			}
-			found.Instructions = append(found.Instructions, paint.Tilde(name, ws.Stdio.Env("HOME")))
+			found.Instructions = append(found.Instructions, readable(ws, name))
 		}
 		return found
 	}
 	return facts
+}
+
+// readable is a path as the person reads it: from the workspace, or from home.
+func readable(ws *workspace.Workspace, name string) string {
+	if rel, err := filepath.Rel(ws.Folder, name); err == nil && !strings.HasPrefix(rel, "..") {
+		return rel
+	}
+	return paint.Tilde(name, ws.Stdio.Env("HOME"))
 }

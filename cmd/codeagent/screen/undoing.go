@@ -8,6 +8,7 @@ import (
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/sandbox"
+	"codeagent/tools"
 	"codeagent/tui/undoing"
 	"codeagent/undo"
 )
@@ -42,6 +43,12 @@ func preview(p *undo.Plan, opens string, err error) (out undoing.Preview, _ erro
 		return out, err
 	}
 	out = undoing.Preview{Message: p.Title, At: p.Began, Turns: p.Turns(), Files: shownSteps(p.Steps), Conflicts: shownLeft(p.Conflicts), NotKept: shownLeft(p.NotKept)}
+	for i, left := 0, mostCompared; i < len(p.Steps) && left > 0; i++ {
+		if now, restored, ok := p.Contents(p.Steps[i], compared); ok {
+			out.Changes = append(out.Changes, tools.Compare(p.Steps[i].Path, now, restored))
+			left -= len(now) + len(restored)
+		}
+	}
 	switch {
 	case p.Unrecorded:
 		out.NotKept = append(out.NotKept, undoing.File{Path: "the whole turn", Why: "it could not be recorded: " + p.More})
@@ -56,6 +63,12 @@ func preview(p *undo.Plan, opens string, err error) (out undoing.Preview, _ erro
 	}
 	return out, nil
 }
+
+// The contents of a file are compared up to compared bytes each, those of all files up to mostCompared.
+const (
+	compared     = 256 << 10
+	mostCompared = 4 << 20
+)
 
 // Apply executes the plan that was undoing.
 func (u turns) Apply(ctx context.Context) (undoing.Report, error) {

@@ -38,7 +38,7 @@ func ReadRules(ctx context.Context, s cli.Stdio, paths config.Paths) ([]*rules.R
 // ChangeRules applies edit to rules.toml and returns the new rules. The file must be valid before
 // and after the edit; otherwise it stays unchanged.
 func ChangeRules(ctx context.Context, s cli.Stdio, paths config.Paths, edit func(text []byte, list []*rules.Rule) ([]byte, error)) (list []*rules.Rule, err error) {
-	err = changeFile(ctx, paths, paths.Rules, maxRulesFile, func([]byte) ([]byte, error) {
+	err = changeFile(ctx, paths, paths.Rules, maxRulesFile, 0o600, func([]byte) ([]byte, error) {
 		all, before, err := ReadRules(ctx, s, paths)
 		if err != nil {
 			return nil, err

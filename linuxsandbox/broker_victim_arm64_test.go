@@ -1,5 +1,0 @@
-//go:build linux
-
-package linuxsandbox
-
-var oldAttempts []metadataAttempt

@@ -1,0 +1,242 @@
+//go:build linux
+
+package denials
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"codeagent/internal/attack"
+	"codeagent/internal/machine"
+	"codeagent/linuxsandbox/backendtest"
+	"codeagent/sandbox"
+)
+
+// greeter accepts connections, sends a line on each, and reports when one ends.
+func greeter(t *testing.T, network, at string) (l net.Listener, ended <-chan error) {
+	t.Helper()
+	l, err := net.Listen(network, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	over := make(chan error, 16)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				_, _ = io.WriteString(c, "hello\n")
+				_, err := io.Copy(io.Discard, c)
+				over <- err
+			}()
+		}
+	}()
+	return l, over
+}
+
+// revoke revokes g from the running command.
+func (k *talk) revoke(g sandbox.Grant, open ...sandbox.Policy) sandbox.RevokeResult {
+	return k.proc.Revoke(sandbox.Revocation{Grant: g, Open: append(open, sandbox.Policy{})[0]})
+}
+
+func (k *talk) endsSoon(ended <-chan error) {
+	k.Helper()
+	select {
+	case <-ended:
+	case <-time.After(attack.Patience):
+		k.Fatal("the connection is still open")
+	}
+}
+
+// TestRevokeHost: an open connection to a revoked host ends, and one to another host does not. The
+// revoked host cannot be reached again, and nobody is asked about it.
+func TestRevokeHost(t *testing.T) {
+	th := backendtest.OwnNetworkTheatre(t)
+	first, firstEnded := greeter(t, "tcp", "127.77.0.1:0")
+	second, secondEnded := greeter(t, "tcp", "127.77.0.1:0")
+	th.Policy = backendtest.Allowing(t, th.Policy, first.Addr().String(), second.Addr().String())
+	port := func(l net.Listener) string { return strings.TrimPrefix(l.Addr().String(), "127.77.0.1:") }
+	k := newTalk(t, th, "bash", "-c", `
+		exec 3<>/dev/tcp/127.77.0.1/`+port(first)+` 4<>/dev/tcp/127.77.0.1/`+port(second)+`
+		read -u 3 a; read -u 4 b; echo "$a $b"
+		read -u 3 a 2>/dev/null || echo cut
+		read
+		(exec 5<>/dev/tcp/127.77.0.1/`+port(first)+`) 2>/dev/null || echo refused
+		echo more >&4 && echo open
+		read`)
+	k.hears("hello hello")
+	host, err := sandbox.ParseHostPort(first.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := k.revoke(sandbox.Grant{Hosts: []sandbox.HostPort{host}}); out.Cut != 1 || len(out.Stays) != 0 {
+		t.Errorf("revoked: %+v", out)
+	}
+	k.hears("cut")
+	k.endsSoon(firstEnded)
+	k.tell()
+	k.hears("refused")
+	k.hears("open")
+	select {
+	case err := <-secondEnded:
+		t.Errorf("the other connection ended: %v", err)
+	case q := <-k.asked:
+		t.Errorf("asked for %s", q.Target)
+	default:
+	}
+	k.tell()
+	k.hears("")
+}
+
+// TestRevokeSocket: a connection to a revoked path socket is shut down, also in a child that
+// inherited it.
+func TestRevokeSocket(t *testing.T) {
+	attack.Need(t, "python3")
+	th := backendtest.NewTheatre(t, backendtest.New(t))
+	t.Cleanup(func() { th.Backend.Close() })
+	path := filepath.Join(filepath.Dir(th.Out), "s")
+	l, ended := greeter(t, "unix", path)
+	if err := os.Chmod(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	_ = l
+	th.Policy = th.Policy.With(sandbox.Grant{Sockets: []string{path}})
+	k := newTalk(t, th, "python3", "-uc", `
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX); s.connect("`+path+`")
+print(s.recv(100).decode().strip())
+if os.fork() == 0:
+    print("cut" if s.recv(1) == b"" else "more")
+    os._exit(0)
+os.wait()
+print("cut" if s.recv(1) == b"" else "more")
+sys.stdin.readline()
+try:
+    socket.socket(socket.AF_UNIX).connect("`+path+`"); print("reached")
+except OSError as e:
+    print("refused")
+sys.stdin.readline()`)
+	k.hears("hello")
+	out := k.revoke(sandbox.Grant{Sockets: []string{path}})
+	if out.Cut != 1 || len(out.Stays) != 0 {
+		k.Skipf("not tried: sockets of commands cannot be copied here (%+v)", out)
+	}
+	k.hears("cut")
+	k.hears("cut")
+	k.endsSoon(ended)
+	k.tell()
+	k.hears("refused")
+	k.tell()
+	k.hears("")
+}
+
+// TestRevokeFolder: after its revocation a folder cannot be changed, whether it was granted before
+// the start or while the command ran. An open file stays open, and the answer says so.
+func TestRevokeFolder(t *testing.T) {
+	for name, held := range map[string]bool{"before the start": false, "while it ran": true} {
+		t.Run(name, func(t *testing.T) {
+			th := backendtest.NewTheatre(t, backendtest.New(t))
+			t.Cleanup(func() { th.Backend.Close() })
+			folder := filepath.Join(filepath.Dir(th.Out), "granted")
+			if err := os.Mkdir(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			g := sandbox.Grant{Write: []string{folder}}
+			if !held {
+				th.Policy = th.Policy.With(g)
+			}
+			k := newTalk(t, th, "bash", "-c", `
+				exec 3>`+folder+`/open && echo made
+				read
+				echo more >&3 && echo still
+				(echo x > `+folder+`/new) 2>/dev/null || echo refused
+				rm -f `+folder+`/open 2>/dev/null || echo kept
+				echo x > file && echo inside
+				read`)
+			if held {
+				k.next(folder + "/open").answer <- &g
+			}
+			k.hears("made")
+			if out := k.revoke(g); len(out.Stays) != 1 || out.Cut != 0 {
+				t.Errorf("revoked: %+v", out)
+			}
+			k.tell()
+			for _, line := range []string{"still", "refused", "kept", "inside"} {
+				k.hears(line)
+			}
+			select {
+			case q := <-k.asked:
+				t.Errorf("asked for %s", q.Target)
+			default:
+			}
+			k.tell()
+			k.hears("")
+		})
+	}
+}
+
+// TestRevokeBelow: a file that was opened through a folder closes with the folder, whether it was
+// opened before the start or while the command ran. A file that is also open in another way stays
+// open.
+func TestRevokeBelow(t *testing.T) {
+	for name, held := range map[string]bool{"before the start": false, "while it ran": true} {
+		t.Run(name, func(t *testing.T) {
+			th := backendtest.NewTheatre(t, backendtest.New(t))
+			t.Cleanup(func() { th.Backend.Close() })
+			folder := filepath.Join(filepath.Dir(th.Out), "granted")
+			if err := os.Mkdir(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			file, other := sandbox.Grant{Write: []string{folder + "/open"}}, sandbox.Grant{Write: []string{folder + "/other"}}
+			open := th.Policy.With(other)
+			th.Policy = open
+			if !held {
+				th.Policy = th.Policy.With(file)
+			}
+			k := newTalk(t, th, "bash", "-c", `
+				exec 3>`+folder+`/open && echo a > `+folder+`/other && echo made
+				read
+				echo more >&3 && echo still
+				(echo x > `+folder+`/open) 2>/dev/null || echo refused
+				rm -f `+folder+`/open 2>/dev/null || echo kept
+				echo x > `+folder+`/other && echo other
+				read`)
+			if held {
+				k.next(folder + "/open").answer <- &file
+			}
+			k.hears("made")
+			if out := k.revoke(sandbox.Grant{Write: []string{folder}}, open); len(out.Stays) != 1 || out.Cut != 0 {
+				t.Errorf("revoked: %+v", out)
+			}
+			k.tell()
+			for _, line := range []string{"still", "refused", "kept", "other"} {
+				k.hears(line)
+			}
+			select {
+			case q := <-k.asked:
+				t.Errorf("asked for %s", q.Target)
+			default:
+			}
+			k.tell()
+			k.hears("")
+		})
+	}
+}
+
+// TestRevokeSettings runs these tests in every setting.
+func TestRevokeSettings(t *testing.T) {
+	machine.Turn(t, 0) // outside CI these tests run in this setting, and as a user
+	tests.InSettings(t, "^TestRevoke(Host|Socket|Folder|Below)$")
+}
+
+// TestRevokeAsUser runs these tests for a user without privileges.
+func TestRevokeAsUser(t *testing.T) { tests.AsUser(t, "^TestRevoke(Host|Socket|Folder|Below)$") }

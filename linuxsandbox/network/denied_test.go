@@ -1,0 +1,148 @@
+//go:build linux
+
+package network
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"codeagent/linuxsandbox/backendtest"
+	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
+)
+
+// targetsOf are the targets of network denials, each once, in order.
+func targetsOf(denials []sandbox.Denial) (out []string) {
+	for _, d := range denials {
+		if s := d.Operation + " " + d.Target + " " + d.Errno; d.Kind == sandbox.KindNetwork && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// TestRefusedAddresses: an address that a command could not reach is recorded. An address that the
+// session itself could have served is not.
+func TestRefusedAddresses(t *testing.T) {
+	th := backendtest.OwnNetworkTheatre(t)
+	host, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packets.Close()
+	served, heard, shut := host.Addr().String(), packets.LocalAddr().String(), sandboxtest.ShutPort(t)
+	port, listened := strings.TrimPrefix(served, "127.0.0.1:"), strings.TrimPrefix(heard, "127.0.0.1:")
+	text, denials := th.Python(t, strings.NewReplacer("SERVED", port, "HEARD", listened, "SHUT", strconv.Itoa(shut)).Replace(`
+def say(f, *a):
+    try: return f(*a) or "done"
+    except OSError as e: return e.errno
+tcp = lambda f=socket.AF_INET: socket.socket(f)
+udp = lambda f=socket.AF_INET: socket.socket(f, socket.SOCK_DGRAM)
+print(say(tcp().connect, ("192.0.2.7", 443)), say(tcp(socket.AF_INET6).connect, ("2001:db8::7", 80)), say(tcp(socket.AF_INET6).connect, ("::ffff:192.0.2.8", 81)))
+c = tcp(); c.setblocking(False); print(say(c.connect, ("192.0.2.9", 443)), say(c.connect, ("192.0.2.9", 443)))
+print(say(tcp().connect, ("127.0.0.1", SERVED)), say(tcp().connect, ("0.0.0.0", SERVED)), say(tcp(socket.AF_INET6).connect, ("::ffff:127.0.0.1", SERVED)))
+c = tcp(); c.setblocking(False); print(say(c.connect, ("127.0.0.1", SERVED)))
+shut = tcp(); shut.bind(("127.0.0.1", SHUT)); print(say(tcp().connect, shut.getsockname()))
+own = tcp(); own.bind(("127.0.0.1", SERVED)); own.listen(); print(say(tcp().connect, own.getsockname()))
+print(say(udp().connect, ("192.0.2.10", 123)), say(udp().sendto, b"x", ("192.0.2.11", 124)), say(udp().sendmsg, [b"x"], [], 0, ("192.0.2.12", 125)))
+print(say(udp().sendto, b"x", ("127.0.0.1", HEARD)), say(tcp().sendto, b"x", socket.MSG_FASTOPEN, ("192.0.2.13", 126)))
+mine = udp(); mine.bind(("127.0.0.1", HEARD)); print(say(udp().sendto, b"xy", ("127.0.0.1", HEARD)), mine.recv(9))
+print(say(tcp().bind, ("192.0.2.14", 0)), say(tcp().connect_ex, ("127.0.0.1", 1)))
+a, b = socket.socketpair(); print(a.sendmsg([b"pair"]), b.recv(9))`))
+	want := "101 101 101\n101 101\n111 111 111\n111\n111\ndone\n101 101 101\n1 101\n2 b'xy'\n99 111\n4 b'pair'\n"
+	if text != want {
+		t.Errorf("%q, want %q", text, want)
+	}
+	got := strings.Join(targetsOf(denials), "\n")
+	targets := strings.NewReplacer("SERVED", served, "HEARD", heard).Replace(`connect 192.0.2.7:443 ENETUNREACH
+connect [2001:db8::7]:80 ENETUNREACH
+connect 192.0.2.8:81 ENETUNREACH
+connect 192.0.2.9:443 ENETUNREACH
+connect SERVED ECONNREFUSED
+connect 192.0.2.10:123 ENETUNREACH
+sendto 192.0.2.11:124 ENETUNREACH
+sendmsg 192.0.2.12:125 ENETUNREACH
+sendto HEARD 
+sendto 192.0.2.13:126 ENETUNREACH`)
+	if got != targets {
+		t.Errorf("refused:\n%s\nwant:\n%s", got, targets)
+	}
+	for _, d := range denials {
+		if d.Evidence != sandbox.EvidenceKernel || !strings.HasPrefix(d.Program, "python") || d.PID == 0 {
+			t.Errorf("%+v", d)
+		}
+		if tcp := d.Operation == "connect" && !strings.HasSuffix(d.Target, ":123"); tcp != (d.Why == "") {
+			t.Errorf("%+v: only a TCP connection can be granted", d)
+		}
+	}
+}
+
+// TestWrittenNames: the command knows a name in hosts(5). Libraries also ask for its other
+// addresses; refusing that does no harm.
+func TestWrittenNames(t *testing.T) {
+	th := backendtest.OwnNetworkTheatre(t)
+	text, denials := th.Python(t, `
+for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNSPEC):
+    try: print(bool(socket.getaddrinfo("localhost", 1, family)))
+    except OSError as e: print("not in this family")
+try: socket.getaddrinfo("localhost.example.com", 1)
+except OSError as e: print("no")`)
+	if got := strings.Join(targetsOf(denials), "\n"); !strings.HasPrefix(text, "True\n") || !strings.HasSuffix(text, "True\nno\n") || strings.TrimSpace(got) != "lookup localhost.example.com" {
+		t.Errorf("%q, %q", text, got)
+	}
+}
+
+// TestRefusedBind: a command cannot serve at an address that only the host has.
+func TestRefusedBind(t *testing.T) {
+	th := backendtest.OwnNetworkTheatre(t)
+	at := ""
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addrs {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && !ip.IP.IsLoopback() {
+			at = ip.IP.String()
+		}
+	}
+	for _, row := range []struct{ at, told string }{
+		{"203.0.113.77", ""}, // nobody has it: it fails without a sandbox too
+		{at, "bind " + at + ":8099 EADDRNOTAVAIL"},
+	} {
+		if row.at == "" {
+			continue // this machine has only loopback addresses
+		}
+		text, denials := th.Python(t, fmt.Sprintf(`
+try: socket.socket().bind(("%s", 8099))
+except OSError as e: print(e.errno)`, row.at))
+		grantable := slices.ContainsFunc(denials, func(d sandbox.Denial) bool { return d.Why == "" })
+		if got := strings.Join(targetsOf(denials), "\n"); text != "99\n" || got != row.told || grantable {
+			t.Errorf("%s: %q, %q", row.at, text, got)
+		}
+	}
+}
+
+// TestRefusedSockets: without a network of the session's own, no socket can be created, and the
+// attempt is recorded.
+func TestRefusedSockets(t *testing.T) {
+	b := backendtest.NewPlain(t)
+	defer b.Close()
+	th := backendtest.NewTheatre(t, b)
+	text, denials := th.Python(t, `
+def say(*a):
+    try: socket.socket(*a)
+    except OSError as e: return e.errno
+print(say(socket.AF_INET), say(socket.AF_INET6, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK), say(socket.AF_UNIX), say(socket.AF_NETLINK, socket.SOCK_RAW))`)
+	if got := targetsOf(denials); text != "1 1 None 1\n" || !slices.Equal(got, []string{"socket tcp EPERM", "socket udp EPERM", "socket netlink EPERM"}) {
+		t.Errorf("%q, %q", text, got)
+	}
+}
