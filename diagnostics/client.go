@@ -36,11 +36,12 @@ type Options struct {
 }
 
 // Process is a server that runs. Close ends it with everything it started, also while In or Out are in
-// use, and returns when it is gone.
+// use, and returns when it is gone. Printed is the end of what it has written to stderr.
 type Process struct {
-	Out   io.Reader
-	In    io.Writer
-	Close func()
+	Out     io.Reader
+	In      io.Writer
+	Close   func()
+	Printed func() string
 }
 
 // File is a file that changed. Path is canonical and in the workspace.
@@ -63,6 +64,8 @@ const (
 	// reportTime is how long a round waits for reports. A server first reads the whole workspace, and some
 	// report nothing where nothing has changed.
 	reportTime = 20 * time.Second
+	// tryTime is how long Try waits.
+	tryTime = 10 * time.Second
 	// idleTime is how long a server runs without a change: its memory is that of a compiler.
 	idleTime = 10 * time.Minute
 	// mostFailures is how often a server may end by itself or be ended.
@@ -88,6 +91,7 @@ type Client struct {
 	run      *run // nil: no server runs
 	failures int
 	worked   bool
+	version  string // in a word; may be empty
 
 	mu     sync.Mutex
 	last   *turn                // of the queue; guarded by mu
@@ -122,6 +126,18 @@ func New(o Options) *Client {
 	c.idle = time.AfterFunc(idleTime, func() { c.queue(func(<-chan struct{}) { c.stop() }) })
 	c.idle.Stop()
 	return c
+}
+
+// Try starts the server and returns its version, or "" if it does not say it. The client is used for nothing
+// else.
+func (c *Client) Try(ctx context.Context) (version string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, tryTime, errSilent)
+	defer cancel()
+	if err = c.connect(ctx); err == nil {
+		defer context.AfterFunc(ctx, c.run.kill)()
+		err = c.initialize(ctx)
+	}
+	return c.version, c.ended(ctx, err)
 }
 
 // Close ends the server and waits until it is gone.
@@ -183,7 +199,7 @@ func (c *Client) check(files []File, next <-chan struct{}) {
 	if c.run != nil {
 		select {
 		case <-c.run.conn.DisconnectNotify():
-			c.failed(jsonrpc2.ErrClosed)
+			c.failed(c.life, jsonrpc2.ErrClosed)
 		default:
 		}
 	}
@@ -192,24 +208,30 @@ func (c *Client) check(files []File, next <-chan struct{}) {
 	}
 	ctx, cancel := context.WithTimeoutCause(c.life, roundTime, errSilent)
 	defer cancel()
-	err := c.round(ctx, files, next)
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		c.failed(err)
+	if err := c.round(ctx, files, next); err != nil || ctx.Err() != nil {
+		c.failed(ctx, err)
 	}
 }
 
 // failed notes that the server has ended or has to end.
-func (c *Client) failed(err error) {
-	if c.run != nil {
-		err = c.run.why(err)
-	}
-	c.stop()
+func (c *Client) failed(ctx context.Context, err error) {
+	err = c.ended(ctx, err)
 	if c.failures++; c.failures == mostFailures && c.life.Err() == nil {
 		c.o.Failed(err, c.worked)
 	}
+}
+
+// ended ends the server, and says in place of err what it did; nil stays nil.
+func (c *Client) ended(ctx context.Context, err error) error {
+	r := c.run
+	c.stop()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if r == nil || err == nil {
+		return err
+	}
+	return r.why(err)
 }
 
 // stop ends the server. The next round starts it again.

@@ -47,7 +47,7 @@ func TestIdle(t *testing.T) {
 						time.AfterFunc(after, func() { _, _ = io.WriteString(out, answer) })
 					}
 				}
-				return Process{Out: r, In: w, Close: func() { ended++; in.Close(); out.Close() }}, nil
+				return Process{Out: r, In: w, Close: func() { ended++; in.Close(); out.Close() }, Printed: func() string { return "" }}, nil
 			}})
 			defer c.Close()
 			text := ""

@@ -45,6 +45,7 @@ type run struct {
 	io.Writer
 	out    io.Reader
 	conn   *jsonrpc2.Conn
+	said   func() string
 	kill   func()                // begins the end of the process
 	gone   chan struct{}         // closed when it is over
 	left   atomic.Int64          // bytes that it may send in this round
@@ -62,7 +63,7 @@ func (c *Client) connect(ctx context.Context) error {
 	c.docs = map[string]*document{}
 	c.mu.Unlock()
 	life, kill := context.WithCancel(c.life)
-	r := &run{Writer: process.In, out: process.Out, kill: kill, gone: make(chan struct{})}
+	r := &run{Writer: process.In, out: process.Out, said: process.Printed, kill: kill, gone: make(chan struct{})}
 	context.AfterFunc(life, func() { process.Close(); close(r.gone) })
 	r.left.Store(mostBytes)
 	c.run = r
@@ -74,12 +75,11 @@ func (c *Client) connect(ctx context.Context) error {
 func (r *run) why(err error) error {
 	broken, refusal := r.broken.Load(), (*jsonrpc2.Error)(nil)
 	switch {
-	case errors.Is(err, errSilent):
-		return err
 	case errors.As(err, &refusal):
 		return errors.New("it refused: " + line(refusal.Message, mostMessage))
 	case broken == nil || errors.Is(*broken, io.EOF) || errors.Is(*broken, io.ErrUnexpectedEOF) || errors.Is(*broken, os.ErrClosed):
-		return errors.New("it has ended")
+		printed := line(short.Tail(strings.TrimSpace(r.said()), mostMessage), mostMessage)
+		return errors.New(strings.TrimSuffix("it has ended: "+printed, ": "))
 	}
 	return errors.New("it broke the protocol: " + line((*broken).Error(), mostMessage))
 }
@@ -117,6 +117,7 @@ type object = map[string]any
 func (c *Client) notify(method string, params object) { _ = c.run.conn.Notify(c.life, method, params) }
 
 func (c *Client) initialize(ctx context.Context) error {
+	var said struct{ ServerInfo struct{ Version string } }
 	root := uri(c.o.Root)
 	err := c.run.conn.Call(ctx, "initialize", object{
 		"processId": nil, "rootUri": root, "workspaceFolders": []object{{"uri": root, "name": path.Base(c.o.Root)}},
@@ -124,7 +125,10 @@ func (c *Client) initialize(ctx context.Context) error {
 			"textDocument": object{"synchronization": object{"didSave": true}, "publishDiagnostics": object{"versionSupport": true}},
 			"workspace":    object{"workspaceFolders": true},
 		},
-	}, nil)
+	}, &said)
+	if c.version = line(said.ServerInfo.Version, mostLabel); strings.HasPrefix(c.version, "{") { // gopls says all of its build
+		c.version = ""
+	}
 	c.notify("initialized", object{})
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/languages"
 	"codeagent/cmd/codeagent/providers"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
@@ -65,6 +66,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 	verdict := verdictOf(ws.Enforcement, ws.Cannot, failed)
 	fmt.Fprintf(s.Text, "sandbox: %s\n\ncodeagent %s on %s/%s, uid %d\n%s\n", verdict, f.Process.Version, runtime.GOOS, runtime.GOARCH, os.Getuid(), body.String())
 	describeModel(ctx, ws, s.Text)
+	describeLanguages(ctx, ws, s.Text)
 	describeTerminal(s, s.Text)
 	switch {
 	case ws.Cannot != nil:
@@ -216,6 +218,17 @@ func describeLimits(w io.Writer, name string, l config.ModelLimits) {
 		vision = "not known"
 	}
 	fmt.Fprintf(w, "         %s: context %s, images %s\n", name, context, vision)
+}
+
+// describeLanguages starts each installed language server in the sandbox. Where there is none, nothing is said.
+func describeLanguages(ctx context.Context, b *workspace.Workspace, w io.Writer) {
+	for i, found := range languages.New(languages.Options{Workspace: b}).Try(ctx) {
+		said := cmp.Or(found.Version, "works")
+		if found.Err != nil {
+			said = found.Err.Error()
+		}
+		fmt.Fprintf(w, "%-8s %s (%s): %s\n", map[bool]string{true: "language"}[i == 0], found.Name, found.Program, said)
+	}
 }
 
 func describeTerminal(s cli.Stdio, w io.Writer) {

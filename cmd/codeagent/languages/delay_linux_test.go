@@ -99,7 +99,7 @@ func TestDelay(t *testing.T) {
 						in, toServer := io.Pipe()
 						fromServer, out := io.Pipe()
 						go func() { c.serve(in, out); in.Close(); out.Close() }()
-						return diagnostics.Process{Out: fromServer, In: toServer, Close: func() {
+						return diagnostics.Process{Out: fromServer, In: toServer, Printed: func() string { return "" }, Close: func() {
 							time.Sleep(c.end)
 							in.Close()
 							out.Close()

@@ -76,6 +76,35 @@ func New(o Options) *Languages {
 	return l
 }
 
+// Found is a language server that is installed. Err is what it lacks.
+type Found struct {
+	Name, Program, Version string
+	Err                    error
+}
+
+// Try starts each server that is installed, and ends it.
+func (l *Languages) Try(ctx context.Context) (out []Found) {
+	if l == nil {
+		return nil
+	}
+	for _, s := range l.list {
+		if program := l.program(s.of); program != "" {
+			version, err := s.Client.Try(ctx)
+			out = append(out, Found{s.of.Name, program, version, err})
+		}
+	}
+	return out
+}
+
+// program is where a server lies; "": it is not installed. The house rule: no program runs that a command
+// can have put into PATH.
+func (l *Languages) program(of config.LanguageServer) string {
+	if strings.Contains(of.Command, "/") {
+		return of.Command
+	}
+	return l.o.Workspace.Program(of.Command)
+}
+
 // Close ends all servers with everything that they started.
 func (l *Languages) Close() {
 	if l == nil {
@@ -162,9 +191,7 @@ func (l *Languages) of(name *string) *language {
 		if s.of.Languages[path.Ext(*name)] == "" {
 			continue
 		}
-		// The house rule: no program runs that a command can have put into PATH.
-		installed := strings.Contains(s.of.Command, "/") || ws.Program(s.of.Command) != ""
-		if installed && sandbox.Covers(ws.Folder, *name) && ws.Policy.JudgeRead(*name).Allowed {
+		if l.program(s.of) != "" && sandbox.Covers(ws.Folder, *name) && ws.Policy.JudgeRead(*name).Allowed {
 			return s
 		}
 		return nil
@@ -207,6 +234,6 @@ func (l *Languages) start(ctx context.Context, of config.LanguageServer) (p diag
 		return p, err
 	}
 	service.End() // nobody is asked
-	p.Out, p.In = service.Out, service.In
+	p.Out, p.In, p.Printed = service.Out, service.In, service.Errors
 	return p, nil
 }

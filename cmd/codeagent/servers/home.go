@@ -150,6 +150,9 @@ func (f *finder) prefixOf(file string) {
 	prefix, parts := filepath.Dir(bin), []string{""}
 	if sandbox.Covers(f.home, prefix) || sandbox.Covers(prefix, f.home) || slices.Contains(sandbox.SharedTempFolders, prefix) {
 		parts = []string{"bin", "lib", "lib64", "libexec", "pyvenv.cfg"}
+		if _, err := f.ws.Files.Lstat(filepath.Join(prefix, "pkg/tool")); err == nil { // a toolchain of Go, and nothing else
+			parts = []string{""}
+		}
 	}
 	for _, part := range parts {
 		if filepath.Base(bin) == "bin" {

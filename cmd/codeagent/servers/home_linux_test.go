@@ -24,7 +24,7 @@ func TestHome(t *testing.T) {
 	home, work := o.Workspace.Place.Home, o.Workspace.Folder
 	all := []string{
 		".ssh/id", ".codex/auth.json", "notes/a", "notes/b", "src/app/dist/x", "src/app/data", "src/app/run", "src/other/data", "x/node_modules/m/x", "x/data",
-		".tool/bin/tool", ".tool/lib/code", ".tool/credentials", "inst/v1/bin/run", "inst/v1/lib/code", "inst/v1/config", "../work/code",
+		"sdk/go/src/a.go", "sdk/go/bin/go", "sdk/go/pkg/tool/x", ".tool/bin/tool", ".tool/lib/code", ".tool/credentials", "inst/v1/bin/run", "inst/v1/lib/code", "inst/v1/config", "../work/code",
 	}
 	put := func(name, text string, mode os.FileMode) {
 		path := filepath.Join(home, name)
@@ -38,6 +38,7 @@ func TestHome(t *testing.T) {
 	put("src/app/package.json", "{}", 0o600)
 	put("inst/v1/bin/run", "#!/bin/sh\nexec /bin/sh \"$@\"\n", 0o700)
 	put("src/app/run", "x", 0o700)
+	put("sdk/go/bin/go", "#!/bin/sh\nexec /bin/sh \"$@\"\n", 0o700)
 	put("inst/v1/bin/self", "#!"+home+"/inst/v1/bin/self", 0o700) // nothing starts it, but its name is a word
 	put("../work/led", "#!"+home+"/src/app/run", 0o700)
 	put(".tool/bin/tool", "#!/usr/bin/env run\n. \"$1\"", 0o700)
@@ -77,6 +78,7 @@ func TestHome(t *testing.T) {
 		{name: "other servers by a setting", box: server.Sandbox{Write: []string{o.Workspace.Paths.Servers + "/u"}}, problem: "those of MCP servers"},
 		{name: "a program in a prefix", command: home + "/inst/v1/bin/run", want: []string{"inst/v1/lib/code"}},
 		{name: "a program in a shared prefix, by a link, and its interpreter", command: work + "/tool", want: []string{".tool/bin/tool", ".tool/lib/code", "inst/v1/lib/code"}},
+		{name: "a toolchain of Go", command: home + "/sdk/go/bin/go", want: []string{"sdk/go/src/a.go", "sdk/go/bin/go", "sdk/go/pkg/tool/x"}},
 		{name: "a program of a project", command: home + "/inst/v1/bin/run", origin: server.OfProject, want: []string{"inst/v1/lib/code"}},
 		{name: "an interpreter in a script of a command", args: []string{work + "/led"}, want: []string{"src/app/run"}},
 		{name: "a word that is a program of a command", args: []string{"lead"}},
