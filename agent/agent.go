@@ -32,6 +32,12 @@ type Input struct {
 	Notes []string
 	// Foreign: others than the user wrote the text.
 	Foreign bool
+	// Typed is what the user typed where Text was made of it, About what that is for: see model.Item.
+	Typed, About string
+}
+
+func (in Input) item() model.Item {
+	return model.Item{Kind: model.User, Text: in.Text, Typed: in.Typed, About: in.About, Images: in.Images}
 }
 
 // Shown describes the images in words.
@@ -212,7 +218,7 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 
 	t := &turn{agent: a, stop: stop}
 	note, err := prompted(ctx, a, in)
-	started := func(in Input) event.Event { return event.TurnStarted{Text: in.Text, Images: in.Shown()} }
+	started := func(in Input) event.Event { return event.TurnStarted{Text: in.item().Said(), Images: in.Shown()} }
 	if err != nil {
 		a.emit(started(in))
 	} else {
@@ -417,7 +423,7 @@ func (t *turn) steer(ctx context.Context) bool {
 			continue
 		}
 		any = true
-		t.agent.say(in, func(in Input) event.Event { return event.Steered{Text: in.Text, Images: in.Shown()} })
+		t.agent.say(in, func(in Input) event.Event { return event.Steered{Text: in.item().Said(), Images: in.Shown()} })
 		hooked(t.agent, note)
 	}
 	return any

@@ -41,7 +41,7 @@ func (a *Agent) say(in Input, told func(Input) event.Event) {
 	if a.cfg.Gate != nil {
 		a.cfg.Gate.UserSpoke()
 	}
-	a.append(model.Item{Kind: model.User, Text: in.Text, Images: in.Images})
+	a.append(in.item())
 	for _, note := range in.Notes {
 		a.append(model.Item{Kind: model.Note, Text: note})
 	}

@@ -4,7 +4,10 @@
 // its types to the JSON of an API. Start reading at Item and Delta.
 package model
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // Kind is the type of an item in a conversation.
 type Kind string
@@ -35,6 +38,10 @@ func (k Kind) Answers() bool { return k == Assistant || k == Reasoning || k == C
 type Item struct {
 	Kind Kind   `json:"kind"`
 	Text string `json:"text,omitempty"`
+	// Typed is what the person typed, where Text of a User was made of that ("/review"), and About
+	// names what it is for. No model receives them.
+	Typed string `json:"typed,omitempty"`
+	About string `json:"about,omitempty"`
 	// Call is set for Kind Call.
 	Call *ToolCall `json:"call,omitempty"`
 	// CallID is set for Kind Result: the call it answers. Text is the result.
@@ -53,6 +60,9 @@ type Item struct {
 	// is information beside its text.
 	Carried json.RawMessage `json:"carried,omitempty"`
 }
+
+// Said returns what the person wrote in a User.
+func (i Item) Said() string { return cmp.Or(i.Typed, i.Text) }
 
 // Opaque is what a provider sent beside the text and wants back unchanged: encrypted
 // thinking, signatures. Only that provider can read it, so an adapter sends it only if

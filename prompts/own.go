@@ -33,6 +33,11 @@ func ParseOwn(name, text string) Own {
 	return c
 }
 
+// Title says what it is for with that argument.
+func (c Own) Title(argument string) string {
+	return strings.TrimSuffix(c.About+": "+argument, ": ")
+}
+
 // Expand puts the arguments in; where the text has no place for them they follow it.
 func (c Own) Expand(argument string) string {
 	var out strings.Builder

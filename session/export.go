@@ -32,7 +32,7 @@ func (s *Store) Export(w io.Writer, id string, format Format) error {
 		return err
 	}
 	defer f.Close()
-	title, err := v.title()
+	named, err := v.label()
 	if err != nil {
 		return failed(id, err)
 	}
@@ -41,7 +41,7 @@ func (s *Store) Export(w io.Writer, id string, format Format) error {
 	if format == HTML {
 		p = htmlPage{out}
 	}
-	name := Summary{Title: title, First: v.head.First}.Name()
+	name := Summary{Label: named, First: v.head.First}.Name()
 	p.begin(visible.Text(name), []string{"session " + v.head.ID, "begun " + v.head.At.Format(time.RFC3339), "in " + visible.Text(v.head.Folder)})
 	count := counts{calls: map[string]int{}}
 	for r, err := range v.items() {

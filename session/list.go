@@ -17,10 +17,9 @@ import (
 // Summary describes one session in a list.
 type Summary struct {
 	ID string
-	// Title is the name that the user gave it, First the beginning of its first message.
-	Title, First string
-	// Folder is where it works, Branch what was checked out there at its last turn; "": not known.
-	Folder, Branch string
+	Label
+	// First is the beginning of its first message, Folder where it works.
+	First, Folder string
 	// Origin is the session that this one is a fork of, or "".
 	Origin        string
 	Created, Used time.Time
@@ -40,7 +39,7 @@ func (s Summary) Name() string {
 	if s.Damaged != "" {
 		return strings.TrimSpace("cannot be used: " + s.Damaged + "  " + s.First)
 	}
-	return cmp.Or(s.Title, s.First)
+	return cmp.Or(s.Title, subject(s.First), s.First)
 }
 
 // near is how many bytes at the end are searched for the title: the record that ends each turn
@@ -123,7 +122,7 @@ func (s *Store) fill(out *Summary) error {
 		return err
 	}
 	r, err := v.last(hasTitle, v.end-near)
-	out.Title, out.Branch = r.Title, r.Branch
+	out.Label = r.Label
 	return err
 }
 

@@ -213,7 +213,7 @@ func TestOpeningReadsTheEndAlone(t *testing.T) {
 	if err != nil || !h.Omitted {
 		t.Fatal(err, h.Omitted)
 	}
-	if _, err := v.title(); err != nil {
+	if _, err := v.label(); err != nil {
 		t.Fatal(err)
 	}
 	if c.n > 3<<20 {
@@ -246,7 +246,7 @@ func BenchmarkList(b *testing.B) {
 	for range 5000 {
 		ses := s.Create(Info{ID: NewID(), Folder: "/work"})
 		put(b, ses, user("hello"), answer(text))
-		if err := ses.record(record{Kind: kindTurn, Title: "t"}); err != nil {
+		if err := ses.record(record{Kind: kindTurn, Label: Label{Title: "t"}}); err != nil {
 			b.Fatal(err)
 		}
 		ses.f.Close()

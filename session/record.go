@@ -62,11 +62,7 @@ type record struct {
 	Item *model.Item `json:"item,omitempty"`
 	// Turn is in a message of the user: see Session.Turn.
 	Turn string `json:"turn,omitempty"`
-	// Title is in every open, turn and title record. The last of them counts, so the title is
-	// always near the end.
-	Title string `json:"title,omitempty"`
-	// Branch is what was checked out in the folder, in the same records.
-	Branch  string `json:"branch,omitempty"`
+	Label
 	PID     int    `json:"pid,omitempty"`
 	Program string `json:"program,omitempty"`
 	Model   string `json:"model,omitempty"`
@@ -81,6 +77,18 @@ type record struct {
 	// Items replace the conversation so far: a summary first, then items of earlier records,
 	// word for word.
 	Items []model.Item `json:"items,omitempty"`
+}
+
+// Label is what lists show of a session. It is in every open, turn and title record. The last of them
+// counts, so it is always near the end.
+type Label struct {
+	// Title is the name that the user gave it, or what its first command is for; "": none.
+	Title string `json:"title,omitempty"`
+	// Branch is what was checked out in the folder; "": not known.
+	Branch string `json:"branch,omitempty"`
+	// Said and Answer are the beginnings of the user's last message and of the model's.
+	Said   string `json:"said,omitempty"`
+	Answer string `json:"answer,omitempty"`
 }
 
 func isItem(kind string) bool {

@@ -6,10 +6,12 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -56,9 +58,8 @@ type Session struct {
 	// the conversation is rewound to. 0: no rewind.
 	behind int64
 	// ends are the ends of the conversation before rewinds that nothing followed.
-	ends []int64
-	// title and branch are repeated in every turn record.
-	title, branch string
+	ends  []int64
+	label Label // repeated in every turn record
 	// total is in every turn record; nil: not known.
 	total *model.Usage
 	// broken: the rest of a failed write could not be removed.
@@ -83,8 +84,20 @@ func (s *Session) Append(item model.Item) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	turn := ""
-	if item.Kind == model.User && s.Turn != nil {
-		turn = fmt.Sprintf("%s/%d", s.info.ID, s.Turn()) // a fork has this message too, and another history of undo
+	switch item.Kind {
+	case model.User:
+		if s.Turn != nil {
+			turn = fmt.Sprintf("%s/%d", s.info.ID, s.Turn()) // a fork has this message too, and another history of undo
+		}
+		switch s.label.Said = beginning(item); {
+		case s.label.Title != "":
+		case s.f == nil:
+			s.label.Title = firstWords(item.About)
+		case subject(s.view.head.First) == "":
+			s.label.Title = subject(cmp.Or(firstWords(item.About), s.label.Said))
+		}
+	case model.Assistant:
+		s.label.Answer = firstWords(item.Text)
 	}
 	line, err := encodeItem(item, s.now(), turn)
 	if err != nil {
@@ -111,8 +124,8 @@ func (s *Session) Compacted(items []model.Item) error {
 		return s.broken
 	}
 	err := s.record(record{Kind: kindCompacted, Items: items})
-	if err == nil && s.title != "" { // the title must stay near the end
-		err = s.record(record{Kind: kindTitle, Title: s.title, Branch: s.branch})
+	if err == nil { // the title must stay near the end
+		err = s.record(record{Kind: kindTitle, Label: s.label})
 	}
 	if err == nil {
 		err = s.sync() // between turns nothing else would sync
@@ -138,11 +151,12 @@ func (s *Session) Rename(title string) error {
 	if s.f == nil {
 		return errors.New("this session has no message yet")
 	}
-	title = firstWords(title)
-	if err := s.record(record{Kind: kindTitle, Title: title, Branch: s.branch}); err != nil {
+	was := s.label.Title
+	s.label.Title = firstWords(title)
+	if err := s.record(record{Kind: kindTitle, Label: s.label}); err != nil {
+		s.label.Title = was
 		return err
 	}
-	s.title = title
 	return s.sync()
 }
 
@@ -153,7 +167,7 @@ func (s *Session) EndTurn(outcome string, usage model.Usage) error {
 	if s.f == nil {
 		return s.broken
 	}
-	if err := s.record(record{Kind: kindTurn, Title: s.title, Branch: s.branch, Outcome: outcome, Usage: &usage, Total: s.total}); err != nil {
+	if err := s.record(record{Kind: kindTurn, Label: s.label, Outcome: outcome, Usage: &usage, Total: s.total}); err != nil {
 		return err
 	}
 	return s.sync()
@@ -283,7 +297,7 @@ func (s *Session) All() iter.Seq2[model.Item, error] {
 func (s *Session) SetBranch(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.branch = short.Head(name, maxFirst)
+	s.label.Branch = short.Head(name, maxFirst)
 }
 
 // SetTotal says what all runs of the session used, unless Total is not known. The next turn's record has it.
@@ -353,7 +367,7 @@ func (s *Session) create(item model.Item, line []byte) error {
 // opened returns the record of a process that begins to write.
 func (s *Session) opened() record {
 	m := s.info.Model
-	return record{Kind: kindOpen, At: s.now(), Title: s.title, Branch: s.branch, PID: os.Getpid(), Program: s.info.Program, Model: m.Name, Provider: m.Provider, Host: m.Host}
+	return record{Kind: kindOpen, At: s.now(), Label: s.label, PID: os.Getpid(), Program: s.info.Program, Model: m.Name, Provider: m.Provider, Host: m.Host}
 }
 
 // record writes r with the time; mu is held.
@@ -407,12 +421,20 @@ const maxFirst = 200
 
 // beginning returns the beginning of a message, or the name of an image if it has no words.
 func beginning(item model.Item) string {
-	words := firstWords(item.Text)
+	words := firstWords(item.Said())
 	if words == "" && len(item.Images) > 0 {
 		words = firstWords(item.Images[0].String())
 	}
 	return words
 }
+
+// greeting is how a message begins without saying what it is about.
+var greeting = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(?:(?:hi|hello|hey|hallo|there|good (?:morning|afternoon|evening)|please|thanks|thank you|(?:can|could|would|will) you|i(?: would|'d) like you to|i want you to)(?:[\s,.;:!?]+|$))+`)
+})
+
+// subject returns a message without its greeting; "": it has no more than that.
+func subject(words string) string { return words[len(greeting().FindString(words)):] }
 
 // firstWords returns the beginning of a message, as one line.
 func firstWords(text string) string {

@@ -71,7 +71,7 @@ func (s *Store) Open(i Info) (*Session, error) {
 		return nil, err
 	}
 	ses := &Session{store: s, info: i, f: f, view: v}
-	if ses.title, err = v.title(); err == nil {
+	if ses.label, err = v.label(); err == nil {
 		ses.total, err = v.total()
 	}
 	if err == nil {
@@ -181,7 +181,10 @@ func (s *Store) Rename(id, title string) error {
 		return failed(id, err)
 	}
 	ses := &Session{store: s, f: f, view: v}
-	if err = ses.Rename(title); err == nil {
+	if ses.label, err = v.label(); err == nil {
+		err = ses.Rename(title)
+	}
+	if err == nil {
 		err = hostfile.Touch(f.Name(), info.ModTime()) // the list is sorted by last use
 	}
 	if err != nil {
@@ -246,7 +249,7 @@ func (s *Store) Fork(id string, n int) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	title, err := v.title()
+	named, err := v.label()
 	if err == nil && n != 0 {
 		v.end, err = v.before(n)
 	}
@@ -254,7 +257,7 @@ func (s *Store) Fork(id string, n int) (string, error) {
 		return "", failed(id, err)
 	}
 	made := NewID()
-	if err := s.copy(v, made, title); err != nil {
+	if err := s.copy(v, made, named); err != nil {
 		return "", fmt.Errorf("fork session %s: %w", id, err)
 	}
 	return made, nil
@@ -262,13 +265,13 @@ func (s *Store) Fork(id string, n int) (string, error) {
 
 // copy writes the records of v, which contain distances and no positions, after a new head.
 // The file gets its name when it is complete.
-func (s *Store) copy(v view, id, title string) error {
+func (s *Store) copy(v view, id string, is Label) error {
 	now := s.now().UTC().Truncate(time.Millisecond)
 	top, err := encode(head{Version: version, ID: id, At: now, Folder: v.head.Folder, First: v.head.First, Origin: v.head.ID})
 	if err != nil {
 		return err
 	}
-	named, err := encode(record{Kind: kindTitle, At: now, Title: title})
+	named, err := encode(record{Kind: kindTitle, At: now, Label: is})
 	if err != nil {
 		return err
 	}

@@ -38,3 +38,47 @@ func TestTitled(t *testing.T) {
 		t.Errorf("elsewhere: %+v, %v", got, err)
 	}
 }
+
+// TestNames: what a session is called, and its last message and answer in the list.
+func TestNames(t *testing.T) {
+	said := func(text string) model.Item { return model.Item{Kind: model.User, Text: text} }
+	review := model.Item{Kind: model.User, Text: "Review the changes. Look for …", Typed: "/review", About: "Review of the uncommitted changes"}
+	for _, c := range []struct {
+		items []model.Item
+		name  string
+	}{
+		{[]model.Item{said("Hello, could you please mend the parser?")}, "mend the parser?"},
+		{[]model.Item{said("hi there!")}, "hi there!"},
+		{[]model.Item{said("hi"), said("Please mend the parser"), said("and test it")}, "mend the parser"},
+		{[]model.Item{said("hi"), review}, review.About},
+		{[]model.Item{said("hire a plumber")}, "hire a plumber"},
+		{[]model.Item{review, said("mend the first")}, review.About},
+		{[]model.Item{{Kind: model.User, Text: "long prompt", Typed: "/fix 12"}}, "/fix 12"},
+	} {
+		store := New(t.TempDir())
+		s := store.Create(Info{ID: NewID(), Folder: "/src"})
+		for _, i := range append(c.items, model.Item{Kind: model.Assistant, Text: "It is\nmended."}) {
+			if err := s.Append(i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.EndTurn("done", model.Usage{}); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		again, err := store.Open(Info{ID: s.ID(), Folder: "/src"}) // a process that resumes it writes the same
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.Close()
+		sum, err := store.Find(s.ID())
+		last := c.items[len(c.items)-1]
+		if err != nil || sum.Name() != c.name || sum.Said != last.Said() || sum.Answer != "It is mended." {
+			t.Errorf("%v: %+v %q, %v", c.items, sum, sum.Name(), err)
+		}
+		h, err := again.store.Messages(s.ID())
+		if err != nil || h[len(h)-1].Text != last.Said() {
+			t.Errorf("%+v, %v", h, err)
+		}
+	}
+}

@@ -131,9 +131,9 @@ func (v view) target(r found) (int64, error) {
 	return to, nil
 }
 
-func (v view) title() (string, error) {
+func (v view) label() (Label, error) {
 	r, err := v.last(hasTitle, v.start)
-	return r.Title, err
+	return r.Label, err
 }
 
 // total is what all runs used: nothing before the first turn, nil where the last turn does not say.

@@ -48,9 +48,9 @@ type Extras struct {
 	// Settings reads those that people change. Setting writes one to the person's own file, and says where.
 	Settings func(ctx context.Context) ([]settings.Setting, error)
 	Setting  func(ctx context.Context, key, value string) (words string, err error)
-	// Init, Review and Plan return prompts. of is "", "base BRANCH" or "commit ID".
+	// Init, Review and Plan return prompts. of is "", "base BRANCH" or "commit ID", and what names it.
 	Init   func() string
-	Review func(ctx context.Context, of string) (string, error)
+	Review func(ctx context.Context, of string) (what, prompt string, err error)
 	Plan   func(task string) string
 	// Memory lists the files of instructions, and adds a line of the person's to one; Setting is not set.
 	Memory memory.List
@@ -80,16 +80,17 @@ func (m *app) commands() slash.Commands {
 	text := func(title string, read func(context.Context) (string, error), lines func(t *paint.Theme, w int, s string) []string) func(string) part.Intent {
 		return shows(func() part.Overlay { return page.Text(s.Keys, title, read, lines) })
 	}
+	words := func(t *paint.Theme, w int, text string) []string { return page.Words(t, w, paint.Tildes(text, s.Home)) }
 	on := func(f func(m *app, argument string) tea.Cmd) func(string) part.Intent {
 		return func(argument string) part.Intent { return then(func(m *app) tea.Cmd { return f(m, argument) }) }
 	}
 	leaving := func(name string, do func(context.Context) error) func(string) part.Intent {
 		return func(string) part.Intent { return leave(name, m.facts.Running, do) }
 	}
-	sessions := func(title string) part.Intent {
-		list := lists.OfSessions(s, o.Sessions)
-		list.Paste(title)
-		return part.Show{Overlay: list}
+	sessions := func(only bool) func(string) part.Intent {
+		return func(title string) part.Intent {
+			return part.Show{Overlay: lists.OfSessions(s, o.Sessions, title, only)}
+		}
 	}
 	return slash.Commands{
 		{Name: "help", Help: "the keys and commands", Run: drawn("Help", func(t *paint.Theme, w int) []string { return slash.Help(t, w, m.callable(), m.keys) })},
@@ -110,28 +111,30 @@ func (m *app) commands() slash.Commands {
 		{Name: "rewind", Help: "go back to before one of your messages: the conversation, files, or both", Run: func(string) part.Intent { return rewind.Show(m.rewinds(), o.Rewind) }, Missing: o.Rewind == nil},
 		{Name: "redo", Help: "take back the last /undo or /rewind, until you send something", Run: func(string) part.Intent { return rewind.Redo(m.rewinds(), o.Rewind) }, Missing: o.Rewind == nil},
 		{Name: "ps", Help: "show background commands and their output; end them", Run: shows(func() part.Overlay { return lists.OfJobs(s, o.Background) }), Missing: o.Background == nil},
-		{Name: "sessions", Takes: "[title]", Help: "resume, rename or delete an earlier session", Run: sessions, Missing: o.Sessions == nil},
+		{Name: "sessions", Takes: "[title]", Help: "resume, rename or delete an earlier session", Run: sessions(false), Missing: o.Sessions == nil},
 		{Name: "theme", Takes: "[name]", Help: "other colours", Run: m.themes},
 		{Name: "config", Help: "the settings that people change: their values, where each comes from", Run: func(string) part.Intent { return m.config(model) }, Missing: e.Settings == nil || e.Setting == nil},
-		{Name: "sandbox", Help: "what commands may touch now", Run: text("Sandbox", e.Sandbox, page.Words), Missing: e.Sandbox == nil},
+		{Name: "sandbox", Help: "what commands may touch now", Run: text("Sandbox", e.Sandbox, words), Missing: e.Sandbox == nil},
 		{Name: "diff", Help: "what differs from the last commit", Run: text("Changes since the last commit", e.Diff, func(t *paint.Theme, w int, s string) []string {
 			return diff.Lines(t, w, diff.Rows(s))
 		}), Missing: e.Diff == nil},
 		{Name: "mcp", Help: "the MCP servers: state, tools, what their sandboxes open; restart one", Run: shows(func() part.Overlay { return lists.OfServers(s, e.Servers) }), Missing: e.Servers == nil},
-		{Name: "skills", Help: "the skills and hooks in use, and which are left out", Run: text("Skills and hooks", e.Skills, page.Words), Missing: e.Skills == nil},
+		{Name: "skills", Help: "the skills and hooks in use, and which are left out", Run: text("Skills and hooks", e.Skills, words), Missing: e.Skills == nil},
 		{Name: "plan", Takes: "[task]", Help: "show the model's plan; or have it plan a task, and change nothing until you accept", Run: m.plan, Missing: e.Plan == nil},
 		{Name: "review", Takes: "[base BRANCH | commit ID]", Help: "have the model review what is uncommitted, a branch or a commit", Run: e.review, Waits: true, Missing: e.Review == nil},
-		{Name: "init", Help: "have the model write AGENTS.md for this project", Run: func(string) part.Intent { return message.Message{Text: e.Init()} }, Missing: e.Init == nil},
+		{Name: "init", Help: "have the model write AGENTS.md for this project", Run: func(string) part.Intent {
+			return message.Message{Text: e.Init(), Typed: "/init", About: "AGENTS.md for this project"}
+		}, Missing: e.Init == nil},
 		{Name: "memory", Takes: "[line]", Help: "which instructions the model follows; add a line to them", Run: func(line string) part.Intent { e.Memory.Setting = s; return e.Memory.Show(line) }, Missing: e.Memory.Add == nil},
 		{Name: "new", Help: "begin a new session; this one can be resumed", Run: leaving("/new", e.Fresh), Waits: true, Missing: e.Fresh == nil},
 		{Name: "clear", Help: "the same as /new", Run: leaving("/clear", e.Fresh), Waits: true, Missing: e.Fresh == nil},
-		{Name: "resume", Takes: "[title]", Help: "resume an earlier session, by words of its title", Run: sessions, Missing: o.Sessions == nil},
+		{Name: "resume", Takes: "[title]", Help: "resume a session by words of its title, or choose one", Run: sessions(true), Missing: o.Sessions == nil},
 		{Name: "fork", Help: "continue in a copy of this session", Run: leaving("/fork", e.Fork), Waits: true, Missing: e.Fork == nil},
 		{Name: "rename", Takes: "[title]", Help: "give this session a title", Run: func(title string) part.Intent { return rename(o.Sessions, m.facts.Session.ID, title) }, Missing: o.Sessions == nil || e.Fork == nil},
 		{Name: "export", Takes: "[file]", Help: "write this session as a page, .md or .html", Run: e.export, Missing: e.Export == nil},
 		{Name: "keep", Takes: "[folder]", Help: "copy the files of the session's own /tmp to the workspace, or to a folder", Run: e.keep, Missing: e.Keep == nil},
 		{Name: "keys", Help: "the keys, and their names for [keys] in the settings", Run: drawn("Keys", func(t *paint.Theme, w int) []string { return slash.Names(t, w, s.Keys) })},
-		{Name: "doctor", Help: "what this machine enforces, found by trying it", Run: text("Doctor", e.Doctor, page.Words), Missing: e.Doctor == nil},
+		{Name: "doctor", Help: "what this machine enforces, found by trying it", Run: text("Doctor", e.Doctor, words), Missing: e.Doctor == nil},
 		{Name: "feedback", Help: "write a file with version, doctor and settings, without secrets and content", Run: e.feedback, Missing: e.Feedback == nil},
 		{Name: "quit", Help: "leave codeagent; so does /exit", Run: func(string) part.Intent { return part.Quit{} }},
 	}
@@ -211,7 +214,7 @@ func (m *app) plan(task string) part.Intent {
 		if m.modes.Gate != nil {
 			m.modes.SetPlan(true)
 		}
-		return message.Message{Text: m.offers.Extras.Plan(task)}
+		return message.Message{Text: m.offers.Extras.Plan(task), Typed: "/plan " + task, About: "Plan: " + task}
 	case m.modes.Plans() && hint == "":
 		return m.modes.AskPlan()
 	case len(m.facts.Plan) == 0:
@@ -223,8 +226,8 @@ func (m *app) plan(task string) part.Intent {
 // review is /review: a prompt with a diff, which is read first.
 func (e Extras) review(of string) part.Intent {
 	return part.Try(func(ctx context.Context) (part.Intent, error) {
-		prompt, err := e.Review(ctx, of)
-		return message.Message{Text: prompt}, err
+		what, prompt, err := e.Review(ctx, of)
+		return message.Message{Text: prompt, Typed: strings.TrimSpace("/review " + of), About: "Review of " + what}, err
 	})
 }
 

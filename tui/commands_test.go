@@ -57,7 +57,9 @@ func TestExtras(t *testing.T) {
 			return "/work/" + file, problem
 		},
 		Init: func() string { return "Write AGENTS.md." }, Plan: func(task string) string { return "Plan first: " + task },
-		Review: func(_ context.Context, of string) (string, error) { return "Review " + of + ":\n+x", problem },
+		Review: func(_ context.Context, of string) (string, string, error) {
+			return "the changes since main", "Review " + of + ":\n+x", problem
+		},
 	}
 	do := func(command string) {
 		t.Helper()
@@ -84,6 +86,10 @@ func TestExtras(t *testing.T) {
 	for _, command := range []string{"/init", "/plan add a flag", "/review base main"} {
 		do(command)
 		r.send(turnDoneMsg{})
+		r.app.fresh = false
+		if s := r.screen(); !strings.Contains(s, "┃ "+command) || strings.Contains(s, r.turns[len(r.turns)-1]) {
+			t.Errorf("%s is not shown as itself:\n%s", command, s)
+		}
 	}
 	if want := []string{"Write AGENTS.md.", "Plan first: add a flag", "Review base main:\n+x"}; !slices.Equal(r.turns, want) {
 		t.Errorf("sent %q", r.turns)

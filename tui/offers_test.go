@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -114,7 +115,7 @@ func offeredAt(now time.Time) *offered {
 		models: []picker.Row{{Id: "openai/gpt-5", Text: "openai/gpt-5", About: "400k · images"}, {Id: "scripted-1", Text: "scripted-1", About: "configured", Mark: true}, {Id: "ollama/qwen3:8b", Text: "ollama/qwen3:8b", About: "Ollama"}},
 		kept: []lists.Session{
 			{ID: "s1", Name: "the one on the screen", Folder: "/home/ada/src/app", Used: now, Size: 900, Current: true},
-			{ID: "s2", Name: "mend the parser's third branch, it loses the last token of a line", First: "mend the parser", Branch: "topic/parser", Folder: "/home/ada/src/app", Used: now.Add(-3 * time.Hour), Size: 182 << 10},
+			{ID: "s2", Name: "mend the parser's third branch, it loses the last token of a line", First: "mend the parser", Branch: "topic/parser", Said: "and run the tests of the parser once more", Answer: "All 41 tests pass; the third branch now keeps its last token.", Folder: "/home/ada/src/app", Used: now.Add(-3 * time.Hour), Size: 182 << 10},
 			{ID: "s3", Name: "write the release notes", Folder: "/home/ada/src/app", Used: now.Add(-9 * 24 * time.Hour), Size: 3 << 20},
 			{ID: "s4", Name: "somewhere else", Folder: "/home/ada/src/other", Used: now.Add(-72 * time.Hour), Size: 4 << 10},
 		},
@@ -159,7 +160,7 @@ func everythingOffered(t *testing.T) *app {
 	r.app.offers.Rewind = &pastMessages{}
 	r.app.offers.Extras = Extras{
 		Diff: page, Sandbox: page, Doctor: page, Skills: page, Feedback: page, Export: func(context.Context, string) (string, error) { return "", nil }, Keep: func(context.Context, string) (string, error) { return "", nil }, Fresh: deed, Fork: deed,
-		Init: func() string { return "" }, Plan: func(string) string { return "" }, Review: func(context.Context, string) (string, error) { return "", nil }, Servers: &fakeServers{}, Effort: func(context.Context, string) error { return nil }, Context: func(context.Context) (fill.Context, error) { return fill.Context{}, nil },
+		Init: func() string { return "" }, Plan: func(string) string { return "" }, Review: func(context.Context, string) (string, string, error) { return "", "", nil }, Servers: &fakeServers{}, Effort: func(context.Context, string) error { return nil }, Context: func(context.Context) (fill.Context, error) { return fill.Context{}, nil },
 		Settings: func(context.Context) ([]settings.Setting, error) { return nil, nil }, Setting: func(context.Context, string, string) (string, error) { return "", nil },
 	}
 	return r.app
@@ -263,11 +264,11 @@ func TestModelWaitsForTheTurn(t *testing.T) {
 }
 
 func TestSessionPicker(t *testing.T) {
-	for _, w := range []int{40, 80} {
-		r, _ := offers(t, w, 20)
+	for _, size := range [][2]int{{40, 15}, {80, 24}, {120, 40}} {
+		r, _ := offers(t, size[0], size[1])
 		r.slash("/sessions")
 		r.press("down")
-		golden.Check(t, map[int]string{40: "sessions-40.txt", 80: "sessions-80.txt"}[w], r.screen())
+		golden.Check(t, fmt.Sprintf("sessions-%d.txt", size[0]), r.screen())
 	}
 	r, f := offers(t, 80, 20)
 	r.slash("/sessions")

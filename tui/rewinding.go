@@ -21,7 +21,7 @@ func rewound(m *app, d rewind.Done) tea.Cmd {
 	if len(d.Gone) > 0 {
 		var sent []string
 		for _, said := range d.Gone {
-			sent = append(sent, said.Text)
+			sent = append(sent, said.Shown())
 		}
 		m.transcript.Rewind(d.Shown, sent)
 		m.composer.TakeBack(m.images.Numbered(d.Gone[0]))

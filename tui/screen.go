@@ -200,10 +200,10 @@ func (s *Screen) Steer() (message.Message, bool) { return s.box.steered() }
 // transcript printed on the normal screen. The error is ctx's when ctx ended it.
 func (s *Screen) Run(ctx context.Context) error { return s.show(ctx, nil) }
 
-// PickSession shows only the list of Sessions, until one is opened or the person
-// leaves.
-func (s *Screen) PickSession(ctx context.Context) error {
-	return s.show(ctx, func(m *app) tea.Cmd { return open(m, lists.OfSessions(m.setting(), m.offers.Sessions)) })
+// PickSession shows only the list of Sessions, those with the words of text at first, until one is opened or
+// the person leaves.
+func (s *Screen) PickSession(ctx context.Context, text string) error {
+	return s.show(ctx, func(m *app) tea.Cmd { return open(m, lists.OfSessions(m.setting(), m.offers.Sessions, text, false)) })
 }
 
 // PickPlace shows only a list of places under a title, with the reason why one is to be chosen and what

@@ -50,7 +50,7 @@ func (m *app) submit(s message.Message) tea.Cmd {
 
 func (m *app) startTurn(s message.Message) tea.Cmd {
 	m.do(m.modes.ForgetPlan())
-	m.transcript.Show(s.Text)
+	m.transcript.Show(s.Shown())
 	return m.begin("", m.turn(s))
 }
 

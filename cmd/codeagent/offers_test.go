@@ -107,3 +107,69 @@ func TestOffersOnTheScreen(t *testing.T) {
 		t.Errorf("the model was shown %q", d.images)
 	}
 }
+
+// TestResumeByWords: sessions are named by what they are about, resumed by words of that, and a command
+// of the screen shows itself instead of its prompt, also when its session is resumed.
+func TestResumeByWords(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, "self", -1)
+	srv := serve(t, scripted.Reply{Text: "The parser is mended."}, scripted.Reply{Text: "The footer is mended."}, scripted.Reply{Text: "AGENTS.md is written."})
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := u.codeagent(args...)
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		return string(out)
+	}
+	screen := func(args ...string) *golden.Terminal {
+		t.Helper()
+		cmd := u.codeagent(args...)
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		return golden.Start(t, cmd, 100, 30)
+	}
+	leave := func(term *golden.Terminal) {
+		t.Helper()
+		term.Write("/quit\r")
+		if err := term.WaitExit(); err != nil {
+			t.Error(err)
+		}
+	}
+	run("exec", "-m", "test", "Hello, please mend the parser")
+	run("exec", "-m", "test", "Could you mend the footer?")
+	if list := run("sessions"); !strings.Contains(list, "mend the parser") || strings.Contains(list, "Hello") || strings.Contains(list, "Could you") {
+		t.Errorf("the sessions are called\n%s", list)
+	}
+	term := screen("resume", "mend")
+	term.WaitFor("mend the footer?")
+	term.WaitFor("you: Could you mend the footer?")
+	term.WaitFor("model: The footer is mended.")
+	term.Write("\x1b[B") // the one before
+	term.WaitFor("model: The parser is mended.")
+	term.Write("\r")
+	term.WaitFor("resumed session")
+	term.Write("/resume footer\r")
+	term.WaitFor("The footer is mended.")
+	term.WaitGone("The parser is mended.")
+	leave(term)
+
+	term = screen("--model", "test")
+	term.WaitFor("Ask codeagent")
+	term.Write("/init\r")
+	term.WaitFor("AGENTS.md is written.")
+	term.WaitFor("┃ /init")
+	leave(term)
+	if list := run("sessions"); !strings.Contains(list, "AGENTS.md for this project") {
+		t.Errorf("the sessions are called\n%s", list)
+	}
+	term = screen("resume", "agents.md")
+	term.WaitFor("AGENTS.md is written.")
+	term.WaitFor("┃ /init")
+	leave(term)
+	sent := srv.Requests()
+	if last := string(sent[len(sent)-1].Body); !strings.Contains(last, "AGENTS.md") || strings.Contains(last, `"/init"`) {
+		t.Errorf("the model got %s", last)
+	}
+}

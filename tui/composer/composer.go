@@ -112,6 +112,7 @@ func (c *Composer) Set(s string) {
 func (c *Composer) Restore(s message.Message) {
 	c.save(false)
 	c.Text, c.Cursor = "", 0
+	s.Text = s.Shown()
 	if s.Pastes == nil {
 		s.Pastes = c.history.pastes(s.Text)
 	}
@@ -184,7 +185,7 @@ func (c *Composer) Take() message.Message {
 // TakeBack puts a message that was taken but not sent before the text, to be edited;
 // the history has it again once it is sent.
 func (c *Composer) TakeBack(s message.Message) {
-	c.history.forget(s.Text)
+	c.history.forget(s.Shown())
 	if !c.Empty() {
 		s = message.Join([]message.Message{s, c.Message()})
 	}

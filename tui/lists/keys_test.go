@@ -115,7 +115,7 @@ func TestKeys(t *testing.T) {
 	set := part.Setting{Keys: keys.Standard(), Now: func() time.Time { return time.Unix(0, 0) }, Home: "/home/ada"}
 	var l log
 	lists := map[string]func() *picker.Picker{
-		"sessions": func() *picker.Picker { return OfSessions(set, sessions{&l}) },
+		"sessions": func() *picker.Picker { return OfSessions(set, sessions{&l}, "", false) },
 		"jobs":     func() *picker.Picker { return OfJobs(set, jobs{&l}) },
 		"servers":  func() *picker.Picker { return OfServers(set, servers{&l}) },
 		"permissions": func() *picker.Picker {
@@ -182,6 +182,27 @@ func TestKeys(t *testing.T) {
 		}
 		if got := strings.Join(slices.Clone(l), "; "); got != c.want {
 			t.Errorf("%s, %s: %q, want %q", c.list, c.keys, got, c.want)
+		}
+	}
+}
+
+// TestResumeByWords: the only session with the words is resumed at once; several are listed.
+func TestResumeByWords(t *testing.T) {
+	set := part.Setting{Keys: keys.Standard(), Now: func() time.Time { return time.Unix(0, 0) }}
+	for text, want := range map[string]bool{"bef": true, "": false, "o": false, "nowhere": false, "0 B": false} {
+		var l log
+		p := OfSessions(set, sessions{&l}, text, true)
+		then := p.Load().(part.Beside)(context.Background())()
+		if idle, ok := then.(part.Idle); ok != want {
+			t.Errorf("%q: %#v", text, then)
+		} else if ok {
+			idle.Then.(part.Beside)(context.Background())()
+			if !strings.Contains(strings.Join(l, " "), "opens b") {
+				t.Errorf("%q: %q", text, l)
+			}
+		}
+		if again := p.Load().(part.Beside)(context.Background())(); again != nil {
+			t.Errorf("%q: chosen again: %#v", text, again)
 		}
 	}
 }

@@ -36,16 +36,21 @@ type Session struct {
 	Name string
 	// First is the beginning of its first message, Branch what was checked out in its folder.
 	First, Folder, Branch string
-	Used                  time.Time
+	// Said and Answer are the beginnings of the last message and the last answer; "": not known.
+	Said, Answer string
+	Used         time.Time
 	// Size is its size on disk, in bytes.
 	Size int64
 	// Current: it is the one on the screen.
 	Current bool
 }
 
-// OfSessions is /sessions: the saved conversations of this folder, or of all.
-func OfSessions(s part.Setting, kept Sessions) *picker.Picker {
+// OfSessions is /sessions: the saved conversations of this folder, or of all; those with the words of
+// text at first. only: a single one is resumed at once.
+func OfSessions(s part.Setting, kept Sessions, text string, only bool) *picker.Picker {
 	p := picker.New(s.Keys, "Sessions of this folder")
+	p.Only = only && text != ""
+	p.Paste(text)
 	p.None, p.Enter = "no sessions in this folder", "resumes it"
 	list := func(all bool) func(context.Context) ([]picker.Row, error) {
 		return func(ctx context.Context) ([]picker.Row, error) {
@@ -57,8 +62,14 @@ func OfSessions(s part.Setting, kept Sessions) *picker.Picker {
 				if one.Branch != "" {
 					rows[i].More += " (" + one.Branch + ")"
 				}
-				if one.First != "" && one.First != one.Name {
-					rows[i].More += "  " + one.First
+				if one.Said == "" && one.First != one.Name {
+					one.Said = one.First
+				}
+				if one.Said != "" {
+					rows[i].More += "\nyou: " + one.Said
+				}
+				if one.Answer != "" {
+					rows[i].More += "\nmodel: " + one.Answer
 				}
 			}
 			return rows, err

@@ -3,6 +3,7 @@
 package message
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -19,6 +20,8 @@ type Message struct {
 	// Pastes are the parts of Text that the editor shows as one cell each, in their
 	// order; nil where that is not known.
 	Pastes []string
+	// Typed is what the person typed, where Text was made of that; About is a title for it.
+	Typed, About string
 	// Foreign: others than the person wrote the text, so the resources that it names do not come
 	// along.
 	Foreign bool
@@ -46,17 +49,23 @@ func (i Image) Label() string {
 // Empty reports whether there is nothing to send.
 func (s Message) Empty() bool { return strings.TrimSpace(s.Text) == "" }
 
+// Shown is what the person typed.
+func (s Message) Shown() string { return cmp.Or(s.Typed, s.Text) }
+
 // Join joins several messages.
 func Join(all []Message) Message {
 	var one Message
-	texts := make([]string, len(all))
+	texts, typed := make([]string, len(all)), make([]string, len(all))
 	for i, m := range all {
-		texts[i] = m.Text
+		texts[i], typed[i] = m.Text, m.Shown()
 		one.Images = append(one.Images, m.Images...)
 		one.Pastes = append(one.Pastes, m.Pastes...)
 		one.Foreign = one.Foreign || m.Foreign
 	}
-	one.Text = strings.Join(texts, "\n\n")
+	one.Text, one.Typed = strings.Join(texts, "\n\n"), strings.Join(typed, "\n\n")
+	if one.Typed == one.Text {
+		one.Typed = ""
+	}
 	return one
 }
 

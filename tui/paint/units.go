@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Count abbreviates a number of tokens or bytes.
@@ -46,4 +47,26 @@ func Tilde(path, home string) string {
 		return "~/" + rest
 	}
 	return path
+}
+
+// Tildes shortens the paths below the home folder in words of codeagent's.
+func Tildes(text, home string) string {
+	if home == "" || home == "/" {
+		return text
+	}
+	out := ""
+	for {
+		at := strings.Index(text, home)
+		if at < 0 {
+			return out + text
+		}
+		out += text[:at]
+		text = text[at+len(home):]
+		last, _ := utf8.DecodeLastRuneInString(out)
+		if (out == "" || strings.ContainsRune(" \n\t(“", last)) && (text == "" || strings.ContainsAny(text[:1], "/ \n:,;)")) {
+			out += "~"
+		} else {
+			out += home
+		}
+	}
 }

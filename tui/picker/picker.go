@@ -6,6 +6,7 @@ package picker
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"codeagent/tui/composer"
@@ -30,6 +31,8 @@ type Picker struct {
 	List func(ctx context.Context) ([]Row, error)
 	// Changing: the rows change by themselves. Last: the last row is selected first.
 	Changing, Last bool
+	// Only: a row that alone has all words of the filter in its text is chosen as soon as the rows are there.
+	Only bool
 	// Under is the overlay that is shown again afterwards; nil: none.
 	Under part.Overlay
 
@@ -55,7 +58,7 @@ type Row struct {
 	Id    string
 	Text  string
 	About string // at the right edge
-	More  string // shown while it is selected
+	More  string // lines that are shown while it is selected
 	Over  bool   // it has ended
 	Mark  bool   // it is in use
 }
@@ -108,10 +111,21 @@ func (p *Picker) Load() part.Intent {
 			if at == p.loads {
 				p.Fill(rows)
 				p.fails(err)
+				return p.only()
 			}
 			return nil
 		}
 	})
+}
+
+// only chooses the row that Only is about.
+func (p *Picker) only() part.Intent {
+	rows := slices.DeleteFunc(slices.Clone(p.rows), func(r Row) bool { return !p.fits(r.Text) })
+	if !p.Only || len(rows) != 1 {
+		return nil
+	}
+	p.Only = false
+	return p.Choose(rows[0])
 }
 
 // Live reports whether the rows change by themselves.
@@ -178,19 +192,24 @@ func (p *Picker) Pick(n int) part.Intent {
 
 // match lists the rows that contain every word of the filter.
 func (p *Picker) match() {
-	words := strings.Fields(strings.ToLower(p.filter.Value()))
 	p.shown = p.shown[:0]
 	for i, r := range p.rows {
-		text := strings.ToLower(r.Text + " " + r.About + " " + r.More)
-		fits := true
-		for _, w := range words {
-			fits = fits && strings.Contains(text, w)
-		}
-		if fits {
+		if p.fits(r.Text + " " + r.About + " " + r.More) {
 			p.shown = append(p.shown, i)
 		}
 	}
 	p.At = max(min(p.At, len(p.shown)-1), 0)
+}
+
+// fits reports whether a text has every word of the filter.
+func (p *Picker) fits(text string) bool {
+	text = strings.ToLower(text)
+	for _, w := range strings.Fields(strings.ToLower(p.filter.Value())) {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *Picker) chosen() (Row, bool) {

@@ -19,7 +19,7 @@ func (p *Picker) Height(t *paint.Theme, w int) int {
 	if rows == 0 {
 		rows = len(p.list(t, w, paint.Everything))
 	}
-	p.tall = max(p.tall, 2+rows+len(p.foot(t, w)))
+	p.tall = max(p.tall, 2+rows+len(p.foot(t, w, paint.Everything)))
 	return p.tall
 }
 
@@ -35,7 +35,7 @@ func (p *Picker) View(t *paint.Theme, w, h int) (out []string, x, y int) {
 	}
 	out = []string{t.Justify(w, []paint.Span{paint.Faint.Span("── "), paint.Strong.Span(title)}, []paint.Span{paint.Accent.Span("Esc"), paint.Dim.Span(leaves)})}
 	x, y = -1, -1
-	foot := p.foot(t, w)
+	foot := p.foot(t, w, h)
 	if p.writing != nil {
 		label := p.writing.Label + " "
 		line, at, _ := p.field.View(t, max(w-paint.Gutter-2-paint.Width(label), 4), 1)
@@ -107,7 +107,7 @@ const mostProblem = 4
 
 // foot is the part below the list: a problem, more about the selected row, and what
 // the keys do.
-func (p *Picker) foot(t *paint.Theme, w int) []string {
+func (p *Picker) foot(t *paint.Theme, w, h int) []string {
 	if p.asked != nil {
 		question := fmt.Sprintf(p.asked.Asks, "“"+paint.Cut(p.about.Text, 40)+"”")
 		return append(paint.Indent(t.Wrap(w-paint.Gutter-1, paint.Warn.Span(question))), keyLines(t, w-1, "Enter", "confirms", "Esc", "cancels")...)
@@ -122,7 +122,9 @@ func (p *Picker) foot(t *paint.Theme, w int) []string {
 		out = append(out, lines...)
 	}
 	if ok && r.More != "" {
-		out = append(out, t.Row(w-1, paint.Dim.Span("  "+r.More)))
+		for _, line := range strings.Split(r.More, "\n")[:min(strings.Count(r.More, "\n")+1, max(h/3, 1))] {
+			out = append(out, t.Row(w-1, paint.Dim.Span("  "+line)))
+		}
 	}
 	var hints []string
 	if ok {

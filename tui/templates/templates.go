@@ -96,7 +96,7 @@ func (t *Templates) Commands(taken slash.Commands) (out slash.Commands) {
 	for _, own := range t.own {
 		if !slices.ContainsFunc(slices.Concat(taken, out), func(c slash.Command) bool { return c.Name == own.Name }) {
 			out = append(out, slash.Command{Name: own.Name, Help: own.About, Takes: "[…]", Run: func(argument string) part.Intent {
-				return message.Message{Text: own.Expand(argument)}
+				return message.Message{Text: own.Expand(argument), Typed: strings.TrimSpace("/" + own.Name + " " + argument), About: own.Title(argument)}
 			}})
 		}
 	}
@@ -178,7 +178,7 @@ func (p Prompt) ask(given map[string]string) *form.Ask {
 // get is the message that a prompt makes.
 func (t *Templates) get(ctx context.Context, p Prompt, given map[string]string) (part.Intent, error) {
 	said, err := t.Servers.Prompt(ctx, p.Server, p.Name, given)
-	said.Foreign = true
+	said.Foreign, said.About = true, "/"+p.command()
 	said.Text = fmt.Sprintf("[/%s: a prompt of the MCP server %s, which the user chose. The server wrote it.]\n%s", p.command(), p.Server, said.Text)
 	return said, err
 }

@@ -31,6 +31,7 @@ type command struct {
 // reply is what a command leads to: a page for the user, or a message for the model.
 type reply struct {
 	page, prompt string
+	about        string // a title for the prompt
 	// served is the message that a prompt of an MCP server makes; nil: none.
 	served *agent.Input
 }
@@ -65,14 +66,14 @@ func builtin() []command {
 				return reply{}, errors.New("/plan needs a task")
 			}
 			o.ses.Gate.SetPlan(true)
-			return reply{prompt: prompts.PlanFirst(task)}, nil
+			return reply{prompt: prompts.PlanFirst(task), about: "Plan: " + task}, nil
 		}},
 		{name: "review", takes: "[base BRANCH | commit ID]", help: "have the model review what is uncommitted, a branch or a commit", run: func(o *open, ctx context.Context, of string) (reply, error) {
 			what, c, err := o.ses.Workspace.ToReview(ctx, of)
-			return reply{prompt: prompts.Reviewing(what, c.Text, c.Cut)}, err
+			return reply{prompt: prompts.Reviewing(what, c.Text, c.Cut), about: "Review of " + what}, err
 		}},
 		{name: "init", help: "have the model write AGENTS.md for this project", run: func(*open, context.Context, string) (reply, error) {
-			return reply{prompt: prompts.Init()}, nil
+			return reply{prompt: prompts.Init(), about: "AGENTS.md for this project"}, nil
 		}},
 		{name: "rename", takes: "[title]", help: "give this session a title", run: (*open).rename},
 		{name: "export", takes: "[file]", help: "write this session as a page, .md or .html", run: func(o *open, _ context.Context, file string) (reply, error) {
@@ -152,7 +153,7 @@ func (o *open) run(ctx context.Context, typed string) (r reply, ok bool, err err
 	o.mu.Unlock()
 	for _, p := range own {
 		if p.Name == name {
-			return reply{prompt: p.Expand(argument)}, true, nil
+			return reply{prompt: p.Expand(argument), about: p.Title(argument)}, true, nil
 		}
 	}
 	for _, p := range prompts {

@@ -3,6 +3,7 @@ package acpcmd
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	"codeagent/acp"
@@ -125,7 +126,7 @@ func (o *open) Turn(ctx context.Context, in acp.Message) (acp.Stop, error) {
 		o.Emit(event.MessageFinished{Text: r.page})
 		return acp.StopDone, nil
 	case ok:
-		in.Text = r.prompt
+		return stopped(o.ses.Turn(ctx, agent.Input{Text: r.prompt, Typed: strings.TrimSpace(in.Typed), About: r.about, Images: in.Images}))
 	}
 	return stopped(o.ses.Turn(ctx, agent.Input{Text: in.Text, Images: in.Images}))
 }

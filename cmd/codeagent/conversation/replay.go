@@ -98,7 +98,7 @@ func replay(emit func(event.Event), set *tools.Set, items iter.Seq[model.Item]) 
 		n++
 		switch i.Kind {
 		case model.User:
-			emit(event.TurnStarted{Text: i.Text, Images: agent.Input{Images: i.Images}.Shown()})
+			emit(event.TurnStarted{Text: i.Said(), Images: agent.Input{Images: i.Images}.Shown()})
 		case model.Note:
 			if command, report, ok := agent.UserCommand(i); ok {
 				begun := event.ToolStarted{CallID: fmt.Sprintf("user-%d", n), Tool: "shell", Kind: word.KindCommand, Title: "$ " + command, Command: command, Own: true}

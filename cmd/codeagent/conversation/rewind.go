@@ -46,7 +46,7 @@ func (ses *Session) Messages() (said []sessions.Message, err error) {
 	}
 	for _, i := range ses.Agent.History() {
 		if i.Kind == model.User {
-			said = append(said, sessions.Message{N: len(said) + 1, Text: i.Text})
+			said = append(said, sessions.Message{N: len(said) + 1, Text: i.Said()})
 		}
 	}
 	return said, nil
@@ -65,7 +65,7 @@ func (ses *Session) Back(screen Face, n int, files bool) (gone []agent.Input, er
 	}
 	for _, i := range items {
 		if i.Kind == model.User {
-			gone = append(gone, agent.Input{Text: i.Text, Images: i.Images})
+			gone = append(gone, agent.Input{Text: i.Text, Typed: i.Typed, Images: i.Images})
 		}
 	}
 	if n < 1 || n > len(gone) {

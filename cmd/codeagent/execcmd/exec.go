@@ -158,9 +158,10 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 	}
 	base.Options.Schema = schema
 	warnings = append(warnings, unchecked...)
+	var in agent.Input
 	switch {
 	case x.review != nil:
-		prompt, err = x.review.prompt(ctx, base.Workspace, prompt)
+		in, err = x.review.message(ctx, base.Workspace, prompt)
 		if errors.Is(err, workspace.ErrNothing) {
 			x.review.nothing(err)
 			return errors.Join(save(last, ""), statusOf(ctx, nil, printer, x))
@@ -186,7 +187,6 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 	for _, w := range warnings {
 		printer.Emit(event.Notice{Level: word.LevelWarning, Text: w})
 	}
-	in := agent.Input{Text: prompt}
 	if x.review == nil {
 		if in, err = message(ctx, ses, printer, prompt); err != nil {
 			return byLimit(ctx, err)

@@ -111,14 +111,15 @@ func (r *review) of() string {
 	return ""
 }
 
-// prompt returns the message for the model; also is what the user adds.
-func (r *review) prompt(ctx context.Context, ws *workspace.Workspace, also string) (string, error) {
+// message is what the model gets; also is what the user adds.
+func (r *review) message(ctx context.Context, ws *workspace.Workspace, also string) (in agent.Input, err error) {
 	what, change, err := ws.ToReview(ctx, r.of())
 	if err != nil {
-		return "", err
+		return in, err
 	}
 	r.ws, r.change = ws, change
-	return prompts.ReviewingToReport(what, change.Text, change.Cut, prompts.Report{Top: change.Top, Also: also}), nil
+	in.Text, in.About = prompts.ReviewingToReport(what, change.Text, change.Cut, prompts.Report{Top: change.Top, Also: also}), "Review of "+what
+	return in, nil
 }
 
 // nothing ends a run without a change.

@@ -54,6 +54,7 @@ func message(ctx context.Context, ses *conversation.Session, printer *headless.P
 		return agent.Input{}, err
 	}
 	printer.Emit(event.Notice{Level: word.LevelInfo, Text: fmt.Sprintf("with the prompt /%s (%s)", short.Cut(visible.Line(command), 200), short.Size(int64(len(in.Text))))})
+	in.About = prompt
 	in.Text = fmt.Sprintf("[/%s: a prompt of the MCP server %s, which the user chose. The server wrote it.]\n%s", visible.Line(command), server, in.Text)
 	return in, nil
 }

@@ -29,7 +29,7 @@ func (s *drawn) Emit(e event.Event) {
 }
 
 func input(said message.Message) agent.Input {
-	in := agent.Input{Text: said.Text, Foreign: said.Foreign}
+	in := agent.Input{Text: said.Text, Typed: said.Typed, About: said.About, Foreign: said.Foreign}
 	for _, i := range said.Images {
 		in.Images = append(in.Images, model.Image{Name: i.Name, MediaType: i.Type, Width: i.Width, Height: i.Height, Sum: i.Sum, Data: i.Data})
 	}
@@ -41,7 +41,7 @@ func shown(i model.Image) message.Image {
 }
 
 func screenMessage(in agent.Input) message.Message {
-	said := message.Message{Text: in.Text}
+	said := message.Message{Text: in.Text, Typed: in.Typed}
 	for _, i := range in.Images {
 		said.Images = append(said.Images, shown(i))
 	}

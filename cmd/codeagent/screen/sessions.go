@@ -36,7 +36,7 @@ func (k *sessionList) List(ctx context.Context, all bool) ([]lists.Session, erro
 		}
 		if all || sessionscmd.IsHere(sum, k.here) {
 			out = append(out, lists.Session{
-				ID: sum.ID, Name: sum.Name(), First: sum.First, Folder: sum.Folder, Branch: sum.Branch, Used: sum.Used, Size: sum.Size, Current: k.isCurrent(sum.ID),
+				ID: sum.ID, Name: sum.Name(), First: sum.First, Folder: sum.Folder, Branch: sum.Branch, Said: sum.Said, Answer: sum.Answer, Used: sum.Used, Size: sum.Size, Current: k.isCurrent(sum.ID),
 			})
 		}
 	}
@@ -82,10 +82,10 @@ func (k *sessionList) Open(_ context.Context, id string) error {
 }
 
 // pickSession lets the person choose a session before the session's screen opens.
-func pickSession(s cli.Stdio, f cli.Flags, fork bool) func(context.Context, string, *sessions.Store) (sessions.Summary, error) {
-	return func(ctx context.Context, here string, store *sessions.Store) (sessions.Summary, error) {
+func pickSession(s cli.Stdio, f cli.Flags, fork bool) func(context.Context, string, string, *sessions.Store) (sessions.Summary, error) {
+	return func(ctx context.Context, here, text string, store *sessions.Store) (sessions.Summary, error) {
 		k := &sessionList{s: s, store: store, here: here, elsewhere: f.Folder != "", fork: fork}
-		if err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Sessions: k}).PickSession(ctx); err != nil {
+		if err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Sessions: k}).PickSession(ctx, text); err != nil {
 			return sessions.Summary{}, err
 		}
 		if k.next == nil {

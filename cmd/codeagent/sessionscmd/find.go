@@ -29,8 +29,9 @@ type Which struct {
 	last, all bool
 	Fork      bool
 	before    int
-	// Pick asks the person to choose if no session is named; nil: nobody can answer.
-	Pick func(ctx context.Context, here string, store *sessions.Store) (sessions.Summary, error)
+	// Pick asks the person to choose if no session is named, or several have the words of text; nil: nobody
+	// can answer.
+	Pick func(ctx context.Context, here, text string, store *sessions.Store) (sessions.Summary, error)
 }
 
 // ResumeTarget is the session that a run resumes.
@@ -94,7 +95,7 @@ func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string
 	case len(args) == 0:
 		err = errWhich(s, f, store)
 	default:
-		sum, err = named(s, f, store, args[0])
+		sum, err = r.named(ctx, s, f, store, args[0])
 		args = args[1:]
 	}
 	if err != nil {
@@ -112,7 +113,7 @@ func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string
 }
 
 // named finds a session by its ID, else by words of its title or first message, in this folder first.
-func named(s cli.Stdio, f cli.Flags, store *sessions.Store, name string) (sessions.Summary, error) {
+func (r Which) named(ctx context.Context, s cli.Stdio, f cli.Flags, store *sessions.Store, name string) (sessions.Summary, error) {
 	sum, err := store.Find(name)
 	if !errors.Is(err, sessions.ErrNotFound) {
 		return sum, err
@@ -121,7 +122,7 @@ func named(s cli.Stdio, f cli.Flags, store *sessions.Store, name string) (sessio
 	if failed != nil {
 		return sum, err
 	}
-	for _, in := range []func(sessions.Summary) bool{
+	for i, in := range []func(sessions.Summary) bool{
 		func(sum sessions.Summary) bool { return IsHere(sum, here) },
 		func(sessions.Summary) bool { return true },
 	} {
@@ -131,6 +132,8 @@ func named(s cli.Stdio, f cli.Flags, store *sessions.Store, name string) (sessio
 			return sum, failed
 		case len(list) == 1:
 			return list[0], nil
+		case len(list) > 1 && i == 0 && r.Pick != nil:
+			return r.Pick(ctx, here, name, store)
 		case len(list) > 1:
 			var hints []string
 			for _, one := range list[:min(len(list), namedSessions)] {
@@ -226,7 +229,7 @@ func (r Which) choose(ctx context.Context, s cli.Stdio, f cli.Flags, store *sess
 	if len(list) == 0 {
 		return sessions.Summary{}, cli.Usage(errors.New("this folder has no saved session"), "codeagent sessions --all lists those of other folders")
 	}
-	return r.Pick(ctx, here, store)
+	return r.Pick(ctx, here, "", store)
 }
 
 // errWhich is the error of a command that names no session: it lists some.
