@@ -243,7 +243,7 @@ func (p *progress) tool(e event.ToolFinished) {
 			break // the plan itself has been printed
 		}
 		if e.Job != 0 {
-			p.line("32", "  %s", e.Message)
+			p.line(map[bool]string{false: "32", true: "2"}[e.Running], "  %s", e.Message)
 			break
 		}
 		done := "  done in " + e.Duration.Round(time.Millisecond).String()

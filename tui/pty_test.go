@@ -97,7 +97,7 @@ func TestRealInterrupt(t *testing.T) {
 	term.Write("wait\r")
 	term.WaitFor("sleeping")
 	term.Write("\x1b")
-	term.WaitFor("Interrupted.")
+	term.WaitFor("Interrupted")
 	term.WaitFor("interrupted")
 	term.WaitGone("Working") // else what is typed goes back to the editor
 	// A turn that runs while the person leaves is ended first.
@@ -326,7 +326,7 @@ func TestRealCallsBack(t *testing.T) {
 	term.Write("wait\r")
 	term.WaitWritten("\x1b]2;● app · codeagent\a")
 	term.Write("\x1b")
-	term.WaitFor("Interrupted.")
+	term.WaitFor("Interrupted")
 	term.WaitGone("Working")
 	term.Write("\x1b[O") // and now it has not
 	term.Write("ask\r")

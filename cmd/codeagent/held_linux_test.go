@@ -71,7 +71,7 @@ func TestEscWhileACallWaits(t *testing.T) {
 		term.Write("\x1b") // disarmed, in case the time had armed it
 		term.WaitFor("Ctrl+Y to answer")
 		term.Write("\x1b")
-		term.WaitFor("Interrupted.")
+		term.WaitFor("Interrupted")
 		term.WaitGone("the command waits")
 		term.WaitFor("interrupted by the user")
 		for _, name := range []string{"a", "b"} {

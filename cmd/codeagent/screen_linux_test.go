@@ -70,7 +70,7 @@ func TestLines(t *testing.T) {
 		term.WaitFor("running: $ sleep 1000")
 		term.Write("\x03")
 		term.WaitFor("stopped: $ sleep 1000")
-		term.WaitFor("Interrupted.")
+		term.WaitFor("Interrupted")
 		term.Write("/quit\n")
 		if err := term.WaitExit(); err != nil {
 			t.Error(err)

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/internal/short"
 	"codeagent/tui/home"
 	"codeagent/tui/markdown"
 )
@@ -16,6 +18,7 @@ import (
 type stream struct {
 	session event.SessionStarted
 	started bool
+	began   time.Time // the turn
 	// echo is the message that was shown before its turn began; nil afterwards.
 	echo    *entry
 	tools   map[string]call // those that have not ended, by their id
@@ -48,6 +51,7 @@ func (t *Transcript) Apply(e event.Event) {
 			t.Note(word.LevelInfo, "now using "+e.Model)
 		}
 	case event.TurnStarted:
+		t.began = t.now()
 		if t.echo != nil && t.echo.body.(*said).text == e.Text {
 			t.echo.body = &said{e.Text, e.Images}
 			t.echo.changed()
@@ -315,12 +319,7 @@ func (t *Transcript) Chose(id string, d approvals.Decision) {
 
 func (t *Transcript) applyFinish(e event.TurnFinished) {
 	t.settle()
-	switch e.Outcome {
-	case word.TurnInterrupted:
-		t.Note(word.LevelInfo, "Interrupted.")
-	case word.TurnStopped:
-		t.Note(word.LevelInfo, "Stopped.")
-	case word.TurnFailed:
+	if e.Outcome == word.TurnFailed {
 		text := "the turn failed"
 		if e.Err != nil {
 			text = e.Err.Error()
@@ -334,7 +333,21 @@ func (t *Transcript) applyFinish(e event.TurnFinished) {
 		}
 		t.Note(word.LevelWarning, text)
 	}
+	end := map[word.TurnOutcome]string{word.TurnInterrupted: "Interrupted", word.TurnStopped: "Stopped"}[e.Outcome]
+	if took := t.now().Sub(t.began).Truncate(time.Second); took >= shortTurn && !t.began.IsZero() {
+		if end != "" {
+			end += " after " + short.Duration(took)
+		} else {
+			end = "Took " + short.Duration(took)
+		}
+	}
+	if t.began = (time.Time{}); end != "" {
+		t.Note(word.LevelInfo, end+".")
+	}
 }
+
+// shortTurn is how long a turn takes whose time is not shown.
+const shortTurn = 5 * time.Second
 
 // welcome opens the transcript.
 type welcome struct{ home.Home }

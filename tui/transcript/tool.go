@@ -140,6 +140,8 @@ func (t *tool) head(c Canvas) []string {
 	title := t.title
 	if t.kind == word.KindCommand && t.command != "" {
 		title = prompt + strings.TrimSpace(t.command)
+	} else {
+		title = paint.Tildes(title, c.Home)
 	}
 	if title == "" {
 		title = string(t.kind)
@@ -183,6 +185,9 @@ func (t *tool) mark(c Canvas) paint.Span {
 	}
 	switch t.done.Outcome {
 	case word.OK:
+		if t.done.Running && t.kind == word.KindCommand {
+			return paint.Accent.Span("●")
+		}
 		if t.kind == word.KindRead {
 			return paint.Dim.Span("·")
 		}
