@@ -18,6 +18,7 @@ import (
 	"golang.org/x/time/rate"
 
 	rpc "codeagent/internal/jsonrpc"
+	"codeagent/internal/short"
 )
 
 // OverHTTP connects to a server by streamable HTTP, and reads its tools. headers are sent with
@@ -252,9 +253,7 @@ func cause(err error) error {
 func unreached(err error) error {
 	err = cause(err)
 	said := bare(err.Error())
-	if rest, ok := strings.CutPrefix(said, "dial tcp"); ok {
-		return errors.New("cannot reach " + strings.TrimLeft(rest, ": "))
-	}
+	said = short.Undialed(said)
 	for status := http.StatusBadRequest; status <= http.StatusNetworkAuthenticationRequired; status++ {
 		switch {
 		case said == "" || said != http.StatusText(status):

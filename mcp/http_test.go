@@ -138,7 +138,7 @@ func TestNoServer(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	_, err := remote(t, s.URL, nil)
-	if want := "MCP server web, starting: cannot reach " + strings.TrimPrefix(s.URL, "http://") + ": connect: connection refused"; err == nil || err.Error() != want {
+	if want := "MCP server web, starting: connection refused: " + strings.TrimPrefix(s.URL, "http://"); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

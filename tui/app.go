@@ -294,7 +294,7 @@ func (m *app) status(t *paint.Theme, w int) string {
 	}
 	switch {
 	case m.hint.text != "":
-		left = []paint.Span{paint.Warn.Span("  " + m.hint.text)}
+		left = []paint.Span{paint.Warn.Span("  " + paint.Tildes(m.hint.text, m.facts.Home))}
 	case m.docks.Front() != nil && m.panel == nil:
 		// The question above says it.
 	case m.docks.Front() != nil:
@@ -350,7 +350,7 @@ func waitingLines(t *paint.Theme, w int, steers, queued []message.Message) []str
 	const most = 3
 	var out []string
 	line := func(s message.Message, when string) {
-		out = append(out, t.Row(w-1, paint.Faint.Span("  ↳ "), paint.Dim.Span(when+"  "), paint.Text.Span(strings.TrimSpace(s.Text))))
+		out = append(out, t.Row(w-1, paint.Faint.Span("  ↳ "), paint.Dim.Span(when+"  "), paint.Text.Span(strings.TrimSpace(s.Shown()))))
 	}
 	for _, s := range steers {
 		line(s, "next")

@@ -11,6 +11,7 @@ import (
 
 	"codeagent/internal/environ"
 	"codeagent/tui/lines"
+	"codeagent/tui/paint"
 	"codeagent/tui/terminal"
 )
 
@@ -71,7 +72,7 @@ type inLines struct {
 func (m *app) scene() lines.Scene {
 	m.seq++
 	return lines.Scene{
-		Canvas: m.canvas(), Transcript: &m.transcript, Front: m.docks.Front(), Panel: m.panel, Hint: m.hint.text, Hints: m.hint.number,
+		Canvas: m.canvas(), Transcript: &m.transcript, Front: m.docks.Front(), Panel: m.panel, Hint: paint.Tildes(m.hint.text, m.facts.Home), Hints: m.hint.number,
 		Running: m.work.running, Ready: m.facts.Started && !m.box.left,
 	}
 }

@@ -137,3 +137,17 @@ func ShellWord(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// Undialed puts the cause first in what Go says of a failed connection: "connection refused: 127.0.0.1:80".
+// Other texts stay as they are.
+func Undialed(said string) string {
+	rest, ok := strings.CutPrefix(said, "dial tcp")
+	where := strings.TrimLeft(rest, ": ")
+	i := strings.LastIndex(where, ": ")
+	if !ok || i < 0 {
+		return said
+	}
+	cause, where := where[i+2:], strings.TrimSuffix(where[:i], ": connect")
+	where, _, _ = strings.Cut(strings.TrimPrefix(where, "lookup "), " on ")
+	return cause + ": " + where
+}

@@ -17,6 +17,8 @@ func TestShort(t *testing.T) {
 		{Count(1, "file"), "1 file"}, {Count(0, "file"), "0 files"}, {Count(2, "entry"), "2 entries"}, {Count(2, "match"), "2 matches"},
 		{List([]string{"a", "b"}, 2), "a, b"}, {List([]string{"a", "b", "c"}, 1), "a and 2 more"},
 		{Size(1), "1 byte"}, {Size(1023), "1023 bytes"}, {Size(1536), "1.5 KiB"}, {Size(64 << 20), "64 MiB"}, {Size(3 << 40), "3072 GiB"},
+		{Undialed("dial tcp 127.0.0.1:9: connect: connection refused"), "connection refused: 127.0.0.1:9"}, {Undialed("dial tcp [::1]:9: i/o timeout"), "i/o timeout: [::1]:9"},
+		{Undialed("dial tcp: lookup api.example on 192.0.2.1:53: no such host"), "no such host: api.example"}, {Undialed("EOF"), "EOF"}, {Undialed("dial tcp"), "dial tcp"},
 		{Duration(14 * time.Millisecond), "14 ms"}, {Duration(1234 * time.Millisecond), "1.2 s"}, {Duration(12 * time.Second), "12 s"},
 		{Duration(185 * time.Second), "3m 05s"}, {Duration(125 * time.Minute), "2h 05m"},
 	} {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -198,15 +196,16 @@ func unreachable(err error, during string, hidden func(string) string) *model.Er
 	if u := new(url.Error); errors.As(err, &u) {
 		err = u.Err
 	}
-	e := &model.Error{Kind: model.Transport, Message: clean(during + ": " + hidden(err.Error())), Err: err}
+	said := err.Error()
+	cause := short.Undialed(said)
+	if cause == said {
+		cause = during + ": " + said
+	}
+	e := &model.Error{Kind: model.Transport, Message: clean(hidden(cause)), Err: err}
 	var badCert *tls.CertificateVerificationError
 	var notTLS tls.RecordHeaderError
 	if errors.As(err, &badCert) || errors.As(err, &notTLS) || strings.Contains(err.Error(), "unsupported protocol scheme") {
 		e.Err = final{err}
-	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" && op.Addr != nil {
-		e.Message = clean(hidden(fmt.Sprintf("cannot reach %s: %v", op.Addr, op.Err)))
 	}
 	return e
 }

@@ -131,3 +131,18 @@ func TestEveryRoleIsInThePalettes(t *testing.T) {
 		}
 	}
 }
+
+// TestTildes: paths below the home folder are shortened in words, and only those.
+func TestTildes(t *testing.T) {
+	for text, want := range map[string]string{
+		"open /home/ada/x: permission denied": "open ~/x: permission denied", "/home/ada": "~", "written to /home/ada/a and (/home/ada/b)": "written to ~/a and (~/b)",
+		"/home/adam/x": "/home/adam/x", "/mnt/home/ada/x": "/mnt/home/ada/x", "at /home/ada: no": "at ~: no", "x=/home/ada/y '/home/ada/z'": "x=/home/ada/y '/home/ada/z'", "": "",
+	} {
+		if got := Tildes(text, "/home/ada"); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := Tildes("/a /", "/") + Tildes("/a", ""); got != "/a //a" {
+		t.Errorf("%q", got)
+	}
+}

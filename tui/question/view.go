@@ -290,11 +290,7 @@ func waiter(r approvals.Request) string {
 
 // titleOf is the title with the home folder of its paths shortened, as in the rows below it.
 func titleOf(r approvals.Request, home string) string {
-	words := strings.Split(cmp.Or(r.Title, r.Action.Title, "permission needed"), " ")
-	for i, word := range words {
-		words[i] = paint.Tilde(word, home)
-	}
-	return visible.Fact(strings.Join(words, " "))
+	return visible.Fact(paint.Tildes(cmp.Or(r.Title, r.Action.Title, "permission needed"), home))
 }
 
 // roomy is the width from which the times of a held call are written out.

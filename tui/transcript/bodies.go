@@ -149,7 +149,7 @@ func (n *notice) Draw(c Canvas) []string {
 		mark, s = paint.Bad.Span("✗"), paint.Text
 	}
 	c.Width = min(c.Width, c.prose()+paint.Gutter+1)
-	return c.Fold(c.Hang(mark, s.Span(strings.TrimSpace(n.text))), 8, 0)
+	return c.Fold(c.Hang(mark, s.Span(paint.Tildes(strings.TrimSpace(n.text), c.Home))), 8, 0)
 }
 
 // plan is the model's checklist.
