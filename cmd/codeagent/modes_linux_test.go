@@ -28,6 +28,7 @@ func TestModesOnTheScreen(t *testing.T) {
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 		term := golden.Start(t, cmd, 120, 40)
 		term.WaitFor("apply_patch wants to edit")
+		term.WaitFor("│  1 + one") // what the edit does, with line numbers
 		term.WaitFor("3 this session, all edits in the workspace")
 		term.Write("\x193")
 		term.WaitFor("wants to run") // b was edited without a question
