@@ -87,6 +87,11 @@ type Options struct {
 	// Hint is the hint of every refusal, where flags of codeagent exec would not help the person;
 	// "" means those flags.
 	Hint string
+	// Managed is decide.Limits.Managed. Allows returns an error if root's settings do not allow an approval policy, or
+	// to publish a port; nil allows all.
+	Managed       func(g sandbox.Grant, fetch bool) string
+	AllowsMode    func(Mode) error
+	AllowsPublish func(port uint16) error
 	// Careless: losses that undo cannot reverse need no approval (the setting undo.unkept).
 	Careless bool
 }
@@ -151,7 +156,7 @@ func NewGate(o Options) *Gate {
 		o.Now = time.Now
 	}
 	g := &Gate{
-		opts: &o, modes: &modes{now: decide.Consent{Mode: o.Mode, Refuse: decide.TopicsOf(o.Refuse)}}, limiter: &limiter{unconfined: o.Base.Unconfined},
+		opts: &o, modes: &modes{allows: o.AllowsMode, now: decide.Consent{Mode: o.Mode, Refuse: decide.TopicsOf(o.Refuse)}}, limiter: &limiter{unconfined: o.Base.Unconfined, limits: decide.Limits{Managed: o.Managed}},
 		asker: &asker{reasons: o.Reasons}, starter: &starter{}, shutPorts: &sync.Map{}, open: &questions{},
 	}
 	g.ledger = &Ledger{opts: g.opts, limits: g.limiter, at: newPlaces(o.Files, o.Home, o.Workspace)}

@@ -11,6 +11,8 @@ import (
 
 // modes holds the approval policy of a session. It is safe for concurrent use.
 type modes struct {
+	allows func(Mode) error // nil: all are
+
 	mu  sync.Mutex
 	now decide.Consent // guarded by mu
 }
@@ -19,11 +21,17 @@ type modes struct {
 func (m *modes) Mode() Mode { return m.consent().Mode }
 
 // SetMode changes the approval policy for later decisions. An open question stays open. A yes to it
-// is refused if the new policy refuses such questions.
-func (m *modes) SetMode(to Mode) {
+// is refused if the new policy refuses such questions. An error says who does not allow it.
+func (m *modes) SetMode(to Mode) error {
+	if m.allows != nil {
+		if err := m.allows(to); err != nil {
+			return err
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.now.Mode = to
+	return nil
 }
 
 // Wider reports whether the approval policy to is less strict in any case than the current one.
@@ -81,6 +89,9 @@ func (l *limiter) SetReadOnly(on bool) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !on && l.limits.Model.ReadOnly && l.limits.Model.Fixed {
+		return errors.New("the managed settings of this machine make this model read-only")
+	}
 	l.limits.ReadOnly, l.limits.Model.ReadOnly = on, on && l.limits.Model.ReadOnly
 	return nil
 }

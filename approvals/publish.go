@@ -31,6 +31,11 @@ func (g *Gate) DecidePublish(a Action, job int, l sandbox.Listener, url string) 
 		return nil, refuse("the user said no to this port")
 	}
 	now := g.consent()
+	if g.opts.AllowsPublish != nil {
+		if err := g.opts.AllowsPublish(l.Port); err != nil {
+			return nil, refuse("%v", err)
+		}
+	}
 	switch {
 	case l.Port >= firstOwnChoice:
 		return nil, ErrOwnPort

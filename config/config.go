@@ -65,6 +65,9 @@ type sources struct {
 	// fileDirs are the folders of sandbox.add_dirs that the file names.
 	fileDirs []string
 	profiles profiles
+	// managed are the values of the managed settings, read while managing is set.
+	managed  []value
+	managing bool
 	// keys are the kept keys by the names of providers; unread is why their file is not used.
 	keys   map[string]keptKey
 	unread error
@@ -185,7 +188,7 @@ func (c Config) Patience(attended bool) time.Duration {
 
 // Origin is the source of a value.
 type Origin struct {
-	// Kind is "default", "file", "environment", "profile", "-c" or "flag".
+	// Kind is "default", "file", "environment", "profile", "-c", "flag", "managed" or "session".
 	Kind string
 	// Name is the path of the file, also for a profile, the variable's or the flag's name.
 	Name string
@@ -202,7 +205,7 @@ func (o Origin) InFile() bool { return o.Kind == "default" || o.Kind == "file" }
 // String names the origin for a person: "~/x/config.toml:3:1", "--model".
 func (o Origin) String() string {
 	switch o.Kind {
-	case "file", "profile":
+	case "file", "profile", managedKind:
 		return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Column)
 	case "environment":
 		return "$" + o.Name

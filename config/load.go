@@ -107,6 +107,7 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 	for _, f := range src.Flags {
 		errs = append(errs, c.setFlag(f))
 	}
+	errs = append(errs, c.manage(ctx)...)
 	errs = append(errs, c.checkTogether(), c.takeServers(), c.checkLanguages())
 	if src.Workspace != "" {
 		project := filepath.Join(src.Workspace, ".codeagent", "config.toml")
@@ -117,10 +118,10 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 	return *c, errors.Join(errs...)
 }
 
-// Check reports what is wrong with text, as that of File.
-func (src Sources) Check(text []byte) error {
+// Check reports what is wrong with text, as that of File; also what managed settings do not allow.
+func (src Sources) Check(ctx context.Context, text []byte) error {
 	c := newConfig()
-	return errors.Join(append(c.takeFile(src.File, text), c.checkTogether(), c.takeServers(), c.checkLanguages())...)
+	return errors.Join(append(append(c.takeFile(src.File, text), c.manage(ctx)...), c.checkTogether(), c.takeServers(), c.checkLanguages())...)
 }
 
 func newConfig() *Config {

@@ -355,6 +355,24 @@ func (b *builder) protect(p *sandbox.Policy) error {
 	if len(p.Write) == 0 {
 		return nil
 	}
+	if err := b.protectNamed(p); err != nil {
+		return err
+	}
+	for _, root := range p.Write {
+		if root.Optional {
+			continue // a file, or absent: it contains no git directory
+		}
+		paths, err := gitPaths(b.at.Files, root.Path)
+		if err != nil {
+			return fmt.Errorf("the git directory of %s: %w", quoted(root.Path), err)
+		}
+		protectGit(p, paths)
+	}
+	return nil
+}
+
+// protectNamed adds the names and paths of the settings.
+func (b *builder) protectNamed(p *sandbox.Policy) error {
 	for _, name := range b.config.Sandbox.Protected {
 		if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "~") {
 			clean := path.Clean(name)
@@ -369,16 +387,6 @@ func (b *builder) protect(p *sandbox.Policy) error {
 			return fmt.Errorf("sandbox.protected (%s): %w", b.config.Origin("sandbox.protected"), err)
 		}
 		p.Protect("sandbox.protected names it", way...)
-	}
-	for _, root := range p.Write {
-		if root.Optional {
-			continue // a file, or absent: it contains no git directory
-		}
-		paths, err := gitPaths(b.at.Files, root.Path)
-		if err != nil {
-			return fmt.Errorf("the git directory of %s: %w", quoted(root.Path), err)
-		}
-		protectGit(p, paths)
 	}
 	return nil
 }

@@ -61,7 +61,29 @@ func ServerPolicy(c Config, at Place, s server.Settings, own string, runtime []s
 		}
 	}
 	p.DenyRead = append(p.DenyRead, at.Paths.records()...)
-	return p, nil
+	return p, b.below(c, p, s)
+}
+
+// below returns an error if the settings of a server open what the managed settings do not allow.
+func (b *builder) below(c Config, p sandbox.Policy, s server.Settings) error {
+	most, err := c.Ceiling(b.at)
+	if most == nil || err != nil {
+		return err
+	}
+	g := sandbox.Grant{Hosts: p.Network.Hosts, Sockets: p.Sockets}
+	for list, names := range map[*[]string][]string{&g.Read: s.Sandbox.Read, &g.Write: s.Sandbox.Write} {
+		for _, name := range names {
+			made, err := b.opened(name)
+			if err != nil {
+				return err
+			}
+			*list = append(*list, made)
+		}
+	}
+	if key := most(g, false); key != "" {
+		return fmt.Errorf("sandbox: the managed settings do not allow this: %s", key)
+	}
+	return nil
 }
 
 // homes are the folders that no root of a server may be, contain, or (of servers) lie in: the user's

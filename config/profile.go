@@ -38,6 +38,10 @@ func (f *file) takeProfiles(tree map[string]any) {
 	raw, ok := tree[profilesKey]
 	delete(tree, profilesKey)
 	all, isTable := raw.(map[string]any)
+	if ok && f.config.managing {
+		f.say([]string{profilesKey}, "managed settings have no profiles: they hold for everyone")
+		return
+	}
 	if ok && !isTable {
 		f.say([]string{profilesKey}, "profiles is a table: write [profiles.NAME]")
 	}
@@ -61,6 +65,9 @@ func (c *Config) takeFromFile(profile string, v value) {
 		c.profiles.models = append(c.profiles.models, model)
 	}
 	switch {
+	case c.managing:
+		v.origin.Kind = managedKind
+		c.managed = append(c.managed, v)
 	case profile == "":
 		c.take(v.setting, v.key, v.name, v.value, v.origin)
 	case profile == c.profiles.name:

@@ -22,12 +22,12 @@ var cycle = []approvals.Mode{approvals.Untrusted, approvals.OnRequest, approvals
 
 var careful = []approvals.Mode{approvals.Untrusted, approvals.Never, approvals.OnRequest, approvals.OnFailure}
 
-func (p *policies) Mode() approvals.Mode      { return p.mode }
-func (p *policies) Modes() []approvals.Mode   { return cycle }
-func (p *policies) SetMode(to approvals.Mode) { p.mode = to }
-func (p *policies) ReadOnly() bool            { return p.readOnly || p.plan }
-func (p *policies) Plan() bool                { return p.plan }
-func (p *policies) SetPlan(on bool)           { p.plan = on }
+func (p *policies) Mode() approvals.Mode            { return p.mode }
+func (p *policies) Modes() []approvals.Mode         { return cycle }
+func (p *policies) SetMode(to approvals.Mode) error { p.mode = to; return nil }
+func (p *policies) ReadOnly() bool                  { return p.readOnly || p.plan }
+func (p *policies) Plan() bool                      { return p.plan }
+func (p *policies) SetPlan(on bool)                 { p.plan = on }
 func (p *policies) SetReadOnly(on bool) error {
 	if p.err == nil {
 		p.readOnly = on

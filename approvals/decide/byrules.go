@@ -98,7 +98,7 @@ func (s State) Opened(base sandbox.Policy, wanted sandbox.Grant, fetch bool) (ou
 			out.Hosts = append(out.Hosts, h)
 		}
 	}
-	return s.open(out)
+	return s.open(out, fetch)
 }
 
 // ruledRoot returns the path of the rule that allows an access to p, "" for none. A path with a

@@ -59,6 +59,14 @@ func TestDecide(t *testing.T) {
 		return Action{Tool: c.Name(), Kind: word.KindServer, Folder: workspace, Server: c}
 	}
 	alike := call(func(*ServerCall) {})
+	managed := func(s *State) {
+		s.Managed = func(g sandbox.Grant, _ bool) string {
+			if g.Unsandboxed || len(g.Write) > 0 {
+				return "sandbox.add_dirs"
+			}
+			return ""
+		}
+	}
 	noKeys := func(s *State) { s.Policy.DenyRead = []string{"/home/u/.ssh"} }
 	for name, c := range map[string]struct {
 		mode    Mode
@@ -71,22 +79,32 @@ func TestDecide(t *testing.T) {
 		opens   string // a path that may be written then
 		outside bool
 	}{
-		"a command in the sandbox":               {mode: OnRequest, action: shell("make", Wish{}), want: "run", opens: workspace + "/x"},
-		"asked first":                            {mode: Untrusted, action: shell("make", Wish{}), want: "ask"},
-		"known to read":                          {mode: Untrusted, action: shell("ls -l", Wish{}), want: "run"},
-		"a rule allows it":                       {mode: Untrusted, rules: allowMake, action: shell("make", Wish{}), want: "run"},
-		"a rule asks":                            {mode: OnRequest, rules: askMake, action: shell("make", Wish{}), want: "ask"},
-		"a rule asks, and nobody is there":       {mode: Never, rules: askMake, action: shell("make", Wish{}), want: "nobody is asked"},
-		"a rule forbids":                         {mode: OnRequest, rules: noMake, action: shell("true; make", Wish{}), want: "not here"},
-		"a path":                                 {mode: OnRequest, action: shell("make", data), want: "ask"},
-		"a path that a rule opens":               {mode: OnRequest, rules: srv, action: shell("make", data), want: "run", opens: "/srv/data/x"},
-		"a path through a link":                  {mode: OnRequest, rules: srv, action: shell("make", Wish{Write: []string{"/link"}}), want: "run", opens: "/srv/data/x"},
-		"a path that an answer opened":           {mode: OnRequest, change: answer(ledger.Entry{Grant: sandbox.Grant{Write: []string{"/srv/data"}}}), action: shell("make", data), want: "run", opens: "/srv/data/x"},
-		"an answer for a server":                 {mode: OnRequest, change: answer(ledger.Entry{Server: "s", Grant: sandbox.Grant{Write: []string{"/srv/data"}}}), action: shell("make", data), want: "ask"},
-		"an answer whose path became a link":     {mode: OnRequest, change: answer(ledger.Entry{Grant: sandbox.Grant{Write: []string{"/link"}}}), action: shell("make", data), want: "ask"},
-		"a path that was not looked at":          {mode: OnRequest, action: shell("make", Wish{Write: []string{"/etc"}}), want: "was not looked at"},
-		"codeagent's own":                        {mode: OnRequest, action: shell("make", Wish{Write: []string{"~/.config/codeagent"}}), want: "codeagent itself"},
-		"a host":                                 {mode: OnRequest, action: shell("make", Wish{Hosts: []string{"a.example:443"}}), want: "ask"},
+		"a command in the sandbox":           {mode: OnRequest, action: shell("make", Wish{}), want: "run", opens: workspace + "/x"},
+		"asked first":                        {mode: Untrusted, action: shell("make", Wish{}), want: "ask"},
+		"known to read":                      {mode: Untrusted, action: shell("ls -l", Wish{}), want: "run"},
+		"a rule allows it":                   {mode: Untrusted, rules: allowMake, action: shell("make", Wish{}), want: "run"},
+		"a rule asks":                        {mode: OnRequest, rules: askMake, action: shell("make", Wish{}), want: "ask"},
+		"a rule asks, and nobody is there":   {mode: Never, rules: askMake, action: shell("make", Wish{}), want: "nobody is asked"},
+		"a rule forbids":                     {mode: OnRequest, rules: noMake, action: shell("true; make", Wish{}), want: "not here"},
+		"a path":                             {mode: OnRequest, action: shell("make", data), want: "ask"},
+		"a path that a rule opens":           {mode: OnRequest, rules: srv, action: shell("make", data), want: "run", opens: "/srv/data/x"},
+		"a path through a link":              {mode: OnRequest, rules: srv, action: shell("make", Wish{Write: []string{"/link"}}), want: "run", opens: "/srv/data/x"},
+		"a path that an answer opened":       {mode: OnRequest, change: answer(ledger.Entry{Grant: sandbox.Grant{Write: []string{"/srv/data"}}}), action: shell("make", data), want: "run", opens: "/srv/data/x"},
+		"an answer for a server":             {mode: OnRequest, change: answer(ledger.Entry{Server: "s", Grant: sandbox.Grant{Write: []string{"/srv/data"}}}), action: shell("make", data), want: "ask"},
+		"an answer whose path became a link": {mode: OnRequest, change: answer(ledger.Entry{Grant: sandbox.Grant{Write: []string{"/link"}}}), action: shell("make", data), want: "ask"},
+		"a path that was not looked at":      {mode: OnRequest, action: shell("make", Wish{Write: []string{"/etc"}}), want: "was not looked at"},
+		"codeagent's own":                    {mode: OnRequest, action: shell("make", Wish{Write: []string{"~/.config/codeagent"}}), want: "codeagent itself"},
+		"a host":                             {mode: OnRequest, action: shell("make", Wish{Hosts: []string{"a.example:443"}}), want: "ask"},
+		"outside, which is managed":          {mode: OnRequest, change: managed, action: outside, want: "managed settings"},
+		"a path that is managed":             {mode: OnRequest, change: managed, action: shell("make", data), want: "managed settings"},
+		"a managed path that a rule opens":   {mode: OnRequest, rules: srv, change: managed, action: shell("make", data), want: "managed settings"},
+		"a managed path that an answer opened": {mode: OnRequest, change: func(s *State) {
+			answer(ledger.Entry{Grant: sandbox.Grant{Write: []string{"/srv/data"}}})(s)
+			managed(s)
+		}, action: shell("make", data), want: "managed settings"},
+		"outside, answered, which is managed":    {mode: OnRequest, change: managed, action: outside, seen: Sight{Answered: true}, want: "managed settings"},
+		"an edit that is managed":                {mode: OnRequest, change: managed, action: edit("/srv/data/x"), want: "managed settings"},
+		"what is not managed":                    {mode: OnRequest, change: managed, action: shell("make", Wish{Hosts: []string{"a.example:443"}}), want: "ask"},
 		"a host that granular refuses":           {mode: Granular, change: func(s *State) { s.Refuse = TopicsOf([]string{"network"}) }, action: shell("make", Wish{Hosts: []string{"a.example:443"}}), want: "granular"},
 		"outside":                                {mode: OnRequest, action: outside, want: "ask"},
 		"outside, answered for the session":      {mode: OnRequest, action: outside, seen: Sight{Answered: true}, want: "run", outside: true},

@@ -16,6 +16,8 @@ type ModelRules struct {
 	MustJustify bool
 	// NoOutside: the model may not ask to run outside the sandbox.
 	NoOutside bool
+	// Fixed: nobody opens what ReadOnly closes.
+	Fixed bool
 }
 
 // Limits are the current restrictions.
@@ -27,6 +29,9 @@ type Limits struct {
 	// of the web.
 	Helper bool
 	Model  ModelRules
+	// Managed names the setting of root's that does not allow a grant, for a fetch or a command, whoever says yes;
+	// "" allows it. Nil: none does.
+	Managed func(g sandbox.Grant, fetch bool) string
 }
 
 // OnlyReads reports whether the policy is read-only now.
@@ -47,7 +52,10 @@ func (l Limits) forModel(p sandbox.Policy) sandbox.Policy {
 }
 
 // open returns the part of an answer's grant that opens something now.
-func (l Limits) open(g sandbox.Grant) sandbox.Grant {
+func (l Limits) open(g sandbox.Grant, fetch bool) sandbox.Grant {
+	if l.Managed != nil && l.Managed(g, fetch) != "" {
+		return sandbox.Grant{}
+	}
 	if l.Plan || l.Helper {
 		g.Write, g.Sockets = nil, nil
 	}
@@ -60,8 +68,8 @@ func (l Limits) unplanned(a Action, p sandbox.Policy, w Want) *Refusal {
 	if l.Helper {
 		return l.beyondHelper(a, p, w)
 	}
-	if !l.Plan {
-		return nil
+	if refusal := l.beyondManaged(a.Kind, w); refusal != nil || !l.Plan {
+		return refusal
 	}
 	reads := a.Kind.Harmless() || a.Kind == word.KindFetch || a.Calls() && a.Server.ReadOnly
 	if !reads && (p.Unconfined || a.Calls()) {
@@ -82,6 +90,20 @@ func (l Limits) beyondHelper(a Action, p sandbox.Policy, w Want) *Refusal {
 	return l.TooWide(a.Kind, w)
 }
 
+// beyondManaged refuses what managed settings do not allow. What is typed to a command opens nothing.
+func (l Limits) beyondManaged(kind word.Kind, w Want) *Refusal {
+	if l.Managed == nil || kind == word.KindInput {
+		return nil
+	}
+	g := w.Grant
+	g.Unsandboxed = g.Unsandboxed || w.Leaves()
+	key := l.Managed(g, kind == word.KindFetch)
+	if key == "" {
+		return nil
+	}
+	return &Refusal{Reason: "the managed settings of this machine do not allow this: " + key, Advice: "Nobody can be asked for it. Do without it, or say what is missing"}
+}
+
 // OnlyReads is the refusal of what a helper may not do.
 func OnlyReads() *Refusal {
 	return &Refusal{Reason: "a helper only reads, and nothing more can be opened for it", Advice: "Do without it, and say in your report what is missing"}
@@ -94,6 +116,9 @@ func planFirst() *Refusal {
 // TooWide returns a refusal if w, wanted by an action of that kind, needs what the model may not ask for now.
 func (l Limits) TooWide(kind word.Kind, w Want) *Refusal {
 	const never = "this model may not ask to run anything outside the sandbox (the user's setting may_ask_outside)"
+	if refusal := l.beyondManaged(kind, w); refusal != nil {
+		return refusal
+	}
 	switch {
 	case l.Helper && kind != word.KindFetch && (w.Leaves() || !w.Empty()):
 		return OnlyReads()

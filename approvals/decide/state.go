@@ -51,7 +51,7 @@ func (s State) Granted(p sandbox.Policy, server string) sandbox.Policy {
 	p.Revision = s.Revision
 	for _, e := range s.Answers {
 		if e.Server == server {
-			p = p.With(s.Places.Standing(s.open(e.Grant)))
+			p = p.With(s.Places.Standing(s.open(e.Grant, false)))
 		}
 	}
 	return p

@@ -26,7 +26,8 @@ type Gate interface {
 	Modes() []approvals.Mode
 	// Wider reports whether a change lets something pass that is asked about or refused now.
 	Wider(to approvals.Mode) bool
-	SetMode(to approvals.Mode)
+	// SetMode changes the policy; its error says who does not allow it.
+	SetMode(to approvals.Mode) error
 	// ReadOnly reports whether nothing may be written without an answer, whatever the settings
 	// open. SetReadOnly changes that; its error says why not.
 	ReadOnly() bool
@@ -221,7 +222,9 @@ func (m *Modes) set(to approvals.Mode, leaves bool) part.Intent {
 	if leaves {
 		m.SetPlan(false)
 	}
-	m.SetMode(to)
+	if err := m.SetMode(to); err != nil {
+		return part.Say(err.Error())
+	}
 	return m.say()
 }
 

@@ -31,10 +31,10 @@ func (g *gate) Modes() []approvals.Mode {
 func (g *gate) Wider(to approvals.Mode) bool {
 	return decide.Consent{Mode: g.mode}.Wider(decide.Consent{Mode: to})
 }
-func (g *gate) SetMode(to approvals.Mode) { g.mode = to }
-func (g *gate) ReadOnly() bool            { return g.readOnly || g.plan }
-func (g *gate) Plan() bool                { return g.plan }
-func (g *gate) SetPlan(on bool)           { g.plan = on }
+func (g *gate) SetMode(to approvals.Mode) error { g.mode = to; return nil }
+func (g *gate) ReadOnly() bool                  { return g.readOnly || g.plan }
+func (g *gate) Plan() bool                      { return g.plan }
+func (g *gate) SetPlan(on bool)                 { g.plan = on }
 func (g *gate) SetReadOnly(on bool) error {
 	if g.err == nil {
 		g.readOnly = on

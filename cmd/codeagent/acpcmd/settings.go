@@ -122,10 +122,10 @@ func (o *open) Set(ctx context.Context, choice, value string) error {
 			break
 		}
 		if err = gate.SetReadOnly(value == config.ReadOnly); err == nil && value != config.ReadOnly {
-			gate.SetMode(approvals.Mode(value))
+			err = gate.SetMode(approvals.Mode(value))
 		}
 	case choiceApprovals:
-		gate.SetMode(approvals.Mode(value))
+		err = gate.SetMode(approvals.Mode(value))
 	case choiceModel:
 		if value != o.models().Value {
 			err = o.listed.Use(ctx, value)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -238,13 +239,20 @@ func (ses *Base) open(ctx context.Context, s cli.Stdio) (err error) {
 func (ses *Base) openGate(s cli.Stdio, list []*rules.Rule, protect func(sandbox.Policy) sandbox.Policy) error {
 	ws, o := ses.Workspace, ses.Options
 	hosts, sockets := ws.Grantable()
+	most, err := ws.Config.Ceiling(ws.Place)
+	if err != nil {
+		return cli.Usage(err)
+	}
 	ses.Gate = approvals.NewGate(approvals.Options{
 		Rules: rules.Join(list, ses.project.Narrower), Save: ses.saver(), Refresh: ses.refresher(),
 		Mode: approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
 		GrantsHosts: hosts, GrantsSockets: sockets, Fetch: ws.FetchHosts, Settings: ws.Opened, Changed: ses.noteGranted,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit, Content: contents{ws},
-		Trusted: protect, Reasons: o.Attended, Hint: o.Hint, Careless: ws.Config.Unkept == "allow",
+		Managed:       most,
+		AllowsMode:    func(to approvals.Mode) error { return ws.Config.Decides("ask_for_approval", string(to)) },
+		AllowsPublish: func(port uint16) error { return ws.Config.Decides("sandbox.publish", strconv.Itoa(int(port))) },
+		Trusted:       protect, Reasons: o.Attended, Hint: o.Hint, Careless: ws.Config.Unkept == "allow",
 	})
 	ws.AtClose(func() error { return ws.NoteGrants(ses.Gate.Base()) })
 	ses.Gate.SetCommand(o.Command, func(g sandbox.Grant) []string {

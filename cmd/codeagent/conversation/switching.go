@@ -41,6 +41,9 @@ func (ses *Session) Use(ctx context.Context, list []providers.ListedModel, name 
 
 // Think changes how long the model may think, from the next turn on.
 func (ses *Session) Think(_ context.Context, effort string) error {
+	if err := ses.Workspace.Config.Decides("reasoning_effort", effort); err != nil {
+		return err
+	}
 	was := ses.Workspace.Config.ReasoningEffort
 	ses.Workspace.Config.ReasoningEffort = effort
 	if err := ses.Agent.Use(ses.choice(ses.Asked())); err != nil {
@@ -66,8 +69,14 @@ func (ses *Base) priced(ctx context.Context, most float64) (price model.Price, e
 
 // restrict passes a model's limits from the settings to the gate.
 func (ses *Base) restrict(c providers.Chosen) error {
+	if ses.Tour == nil && !ses.Options.ToolsOnly {
+		if err := c.Managed(ses.Workspace.Config); err != nil {
+			return err
+		}
+	}
 	return ses.Gate.SetModel(approvals.ModelRules{
 		ReadOnly: c.Rules.Sandbox == config.ReadOnly, MustJustify: c.Rules.MustJustify, NoOutside: !c.Rules.MayAskOutside,
+		Fixed: c.Rules.Sandbox == config.ReadOnly && len(ses.Workspace.Config.Managed("models.")) > 0,
 	})
 }
 

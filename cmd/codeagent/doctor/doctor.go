@@ -168,6 +168,9 @@ func describe(b *workspace.Workspace, w io.Writer) {
 	} else {
 		fmt.Fprintln(w, "search    built in (ripgrep is not installed, or lies where commands may write)")
 	}
+	if keys := b.Config.Managed(""); len(keys) > 0 {
+		fmt.Fprintf(w, "managed   %s decides at most: %s\n", config.ManagedFile, strings.Join(keys, ", "))
+	}
 	if b.Config.ProjectFile != "" {
 		fmt.Fprintf(w, "note      %s is ignored: codeagent reads no settings of a project\n", b.Config.ProjectFile)
 	}

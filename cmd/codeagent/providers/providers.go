@@ -46,6 +46,9 @@ type Chosen struct {
 	KeyFrom string
 }
 
+// Managed returns an error if the managed settings decide for another model.
+func (c Chosen) Managed(cfg config.Config) error { return cfg.DecidesModel(c.from, c.Name) }
+
 // Title returns the model's name for display, in the form that --model accepts.
 func (c Chosen) Title(name string) string {
 	if c.from.Name == "" || name == "" {

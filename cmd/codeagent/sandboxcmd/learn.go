@@ -28,6 +28,9 @@ func beginLearning(ctx context.Context, b *workspace.Workspace, x flags, argv []
 	if b.Policy.Unconfined {
 		return nil, cli.Usage(errors.New("--learn: commands run without a sandbox, so there is nothing to learn"), "use --sandbox workspace-write")
 	}
+	if keys := b.Config.Managed("sandbox."); len(keys) > 0 {
+		return nil, cli.Usage(fmt.Errorf("--learn lets a command leave the sandbox, which the managed settings do not allow (%s)", keys[0]))
+	}
 	if err := learning.Ask(ctx, b.Stdio, b.Enforcement, "--learn", "", argv, x.yes); err != nil {
 		return nil, err
 	}

@@ -115,7 +115,7 @@ func commonSettings(ctx context.Context, ws *workspace.Workspace, f cli.Flags) (
 	}
 	for _, s := range now.Common() {
 		source := s.Origin.String()
-		if s.Origin.Kind == "file" || s.Origin.Kind == "profile" {
+		if s.Origin.Line > 0 {
 			source = fmt.Sprintf("%s:%d", filepath.Base(s.Origin.Name), s.Origin.Line)
 		}
 		out = append(out, settings.Setting{

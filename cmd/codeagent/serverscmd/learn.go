@@ -63,6 +63,9 @@ func (l *learner) run(ctx context.Context, name, prompt string) error {
 		return err
 	}
 	defer c.ws.Close()
+	if keys := c.ws.Config.Managed("sandbox."); len(keys) > 0 {
+		return cli.Usage(fmt.Errorf("learn lets a server leave its sandbox, which the managed settings do not allow (%s)", keys[0]))
+	}
 	if c.settings.URL != "" {
 		return cli.Usage(fmt.Errorf("the MCP server %s runs elsewhere and has no sandbox: there is nothing to learn", name))
 	}

@@ -68,7 +68,7 @@ func unknown(name string, known []string) error {
 
 // faults says what is wrong with a server's settings, by the flags that gave them.
 func faults(name string, settings server.Settings) error {
-	err := config.Sources{}.Check(settings.TOML(name))
+	err := config.Sources{}.Check(context.Background(), settings.TOML(name))
 	if err == nil {
 		return nil
 	}

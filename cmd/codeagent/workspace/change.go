@@ -30,7 +30,7 @@ func ChangeSettings(ctx context.Context, paths config.Paths, edit func(text []by
 		if err != nil {
 			return nil, cli.Usage(fmt.Errorf("%s: %w", paths.File, err), "nothing was changed")
 		}
-		if err := (config.Sources{File: paths.File}).Check(text); err != nil {
+		if err := (config.Sources{File: paths.File}).Check(ctx, text); err != nil {
 			return nil, cli.Usage(err, "nothing was changed", "codeagent help config lists the settings")
 		}
 		return text, nil
