@@ -42,6 +42,26 @@ mode = "read-only"
 
 A list in a profile replaces the file's list. Errors in a profile are reported also when it is not used.
 
+## Managed settings
+
+On Linux and macOS ` + "`/etc/codeagent/managed.toml`" + ` narrows these settings for everybody on the machine. It has to belong to root, and its folder too, and nobody else may
+write them; otherwise, and if the file cannot be read or has an error, codeagent does not start. What a setting there says is the most that holds:
+
+` + "```toml" + `
+ask_for_approval = "on-request"       # or untrusted, granular, never
+sandbox.mode = "workspace-write"      # or read-only, strict
+sandbox.deny_read = ["~/.ssh"]        # everybody's, and what you add
+sandbox.allow_hosts = ["proxy.example:3128"] # you may allow these, and no others
+sandbox.limits.wall_s = 600           # or less
+tools.fetch_url.enabled = false
+` + "```" + `
+
+Lists that close something grow by yours, in lists that open something yours may name what the managed one names, and limits may be lower. Any other setting has
+exactly the managed value. Your file, a profile, a variable, ` + "`-c`" + `, a flag, ` + "`/config`" + ` and an answer for the session change nothing of that: a wider value is an error that says
+who decides. Nobody can be asked for a file, host or socket that a managed setting closes, rules and earlier answers do not open it, and MCP servers do not get it.
+With any managed setting of ` + "`sandbox`" + `, nothing runs outside the sandbox, unless ` + "`sandbox.mode`" + ` there is ` + "`danger-full-access`" + `; a managed ` + "`models.NAME`" + ` holds for every model that
+anybody names. To fix the model, set ` + "`model_provider`" + ` and ` + "`model`" + `. ` + "`codeagent doctor`" + ` lists what is managed, ` + "`/config`" + ` shows it as the source.
+
 ## On the screen
 
 ` + "`/config`" + ` lists the settings that people change, each with its value and where that comes from: the default, a line of your file, a variable, a flag. Enter changes

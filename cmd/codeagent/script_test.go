@@ -33,7 +33,7 @@ import (
 // the real sandbox between them: they check arguments, statuses and output.
 func TestMain(m *testing.M) {
 	testscript.Main(sweeping{m}, map[string]func(){
-		"codeagent":             main,
+		"codeagent":             managedMain,
 		"socketclient":          socketClient,
 		"longtalk":              liveLong,
 		"planter":               planter,
