@@ -233,7 +233,14 @@ func (c Config) Managed(prefix string) (keys []string) {
 
 // Ceiling says what a person can still open where settings are managed: as much as by settings of their own. It
 // names the setting that does not allow a grant, for a fetch or a command; "" allows it.
-type Ceiling func(g sandbox.Grant, fetch bool) string
+type Ceiling func(o Opening, fetch bool) string
+
+// Opening is what would be opened: as in sandbox.Grant.
+type Opening struct {
+	Write, Read, Sockets []string
+	Hosts                []sandbox.HostPort
+	Unsandboxed          bool
+}
 
 // Ceiling returns nil where nothing of the sandbox is managed.
 func (c Config) Ceiling(at Place) (Ceiling, error) {
@@ -281,7 +288,7 @@ func (c Config) Ceiling(at Place) (Ceiling, error) {
 		}
 		return ""
 	}
-	return func(g sandbox.Grant, fetch bool) string {
+	return func(g Opening, fetch bool) string {
 		key := says(keys[0], g.Unsandboxed && !c.opensAll())
 		for _, p := range g.Write {
 			named := slices.ContainsFunc([]bool{dirsSet, filesSet}, func(set bool) bool { return set }) && !sandbox.CoveredBy(roots, p)

@@ -324,22 +324,22 @@ func TestCeiling(t *testing.T) {
 		}
 	}
 	at := Place{Workspace: work, Home: home, Files: hostfile.OS{}}
-	host := func(name string) sandbox.Grant {
-		return sandbox.Grant{Hosts: []sandbox.HostPort{{Host: name, Port: 443}}}
+	host := func(name string) Opening {
+		return Opening{Hosts: []sandbox.HostPort{{Host: name, Port: 443}}}
 	}
-	writes := func(p string) sandbox.Grant { return sandbox.Grant{Write: []string{filepath.Join(home, p)}} }
-	reads := func(p string) sandbox.Grant { return sandbox.Grant{Read: []string{filepath.Join(home, p)}} }
+	writes := func(p string) Opening { return Opening{Write: []string{filepath.Join(home, p)}} }
+	reads := func(p string) Opening { return Opening{Read: []string{filepath.Join(home, p)}} }
 	for _, row := range []struct {
 		name, managed string
-		grant         sandbox.Grant
+		grant         Opening
 		fetch         bool
 		key           string // "": it stays open
 	}{
-		{"outside", "sandbox.limits.wall_s = 9", sandbox.Grant{Unsandboxed: true}, false, "sandbox.limits.wall_s"},
-		{"outside, allowed", "sandbox.mode = \"danger-full-access\"", sandbox.Grant{Unsandboxed: true}, false, ""},
+		{"outside", "sandbox.limits.wall_s = 9", Opening{Unsandboxed: true}, false, "sandbox.limits.wall_s"},
+		{"outside, allowed", "sandbox.mode = \"danger-full-access\"", Opening{Unsandboxed: true}, false, ""},
 		{"a closed file", "sandbox.deny_read = [\"~/.ssh\"]", reads(".ssh/id"), false, "sandbox.deny_read"},
 		{"the closed folder", "sandbox.deny_read = [\"~/.ssh\"]", reads(".ssh"), false, "sandbox.deny_read"},
-		{"a pattern", "sandbox.deny_read = [\"**/.env\"]", sandbox.Grant{Read: []string{"**/.env"}}, false, "sandbox.deny_read"},
+		{"a pattern", "sandbox.deny_read = [\"**/.env\"]", Opening{Read: []string{"**/.env"}}, false, "sandbox.deny_read"},
 		{"a file of it", "sandbox.deny_read = [\"**/.env\"]", reads("w/.env"), false, "sandbox.deny_read"},
 		{"secrets", "sandbox.deny_secrets = true", reads(".ssh/id"), false, "sandbox.deny_secrets"},
 		{"another file", "sandbox.deny_read = [\"~/.ssh\"]", reads("data"), false, ""},
@@ -356,7 +356,7 @@ func TestCeiling(t *testing.T) {
 		{"a listed host", "sandbox.allow_hosts = [\"a.example:443\"]", host("a.example"), false, ""},
 		{"another page", "sandbox.allow_fetch = [\"a.example:443\"]", host("b.example"), true, "sandbox.allow_fetch"},
 		{"a listed page", "sandbox.allow_fetch = [\"a.example:443\"]", host("a.example"), true, ""},
-		{"a socket", "sandbox.allow_sockets = []", sandbox.Grant{Sockets: []string{"/run/docker.sock"}}, false, "sandbox.allow_sockets"},
+		{"a socket", "sandbox.allow_sockets = []", Opening{Sockets: []string{"/run/docker.sock"}}, false, "sandbox.allow_sockets"},
 	} {
 		managedBy(t, row.managed+"\n")
 		c, err := Load(t.Context(), Sources{Getenv: func(string) string { return "" }})

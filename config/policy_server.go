@@ -70,7 +70,7 @@ func (b *builder) below(c Config, p sandbox.Policy, s server.Settings) error {
 	if most == nil || err != nil {
 		return err
 	}
-	g := sandbox.Grant{Hosts: p.Network.Hosts, Sockets: p.Sockets}
+	g := Opening{Hosts: p.Network.Hosts, Sockets: p.Sockets}
 	for list, names := range map[*[]string][]string{&g.Read: s.Sandbox.Read, &g.Write: s.Sandbox.Write} {
 		for _, name := range names {
 			made, err := b.opened(name)

@@ -243,13 +243,19 @@ func (ses *Base) openGate(s cli.Stdio, list []*rules.Rule, protect func(sandbox.
 	if err != nil {
 		return cli.Usage(err)
 	}
+	var managed func(g sandbox.Grant, fetch bool) string
+	if most != nil {
+		managed = func(g sandbox.Grant, fetch bool) string {
+			return most(config.Opening{Write: g.Write, Read: g.Read, Sockets: g.Sockets, Hosts: g.Hosts, Unsandboxed: g.Unsandboxed}, fetch)
+		}
+	}
 	ses.Gate = approvals.NewGate(approvals.Options{
 		Rules: rules.Join(list, ses.project.Narrower), Save: ses.saver(), Refresh: ses.refresher(),
 		Mode: approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
 		GrantsHosts: hosts, GrantsSockets: sockets, Fetch: ws.FetchHosts, Settings: ws.Opened, Changed: ses.noteGranted,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit, Content: contents{ws},
-		Managed:       most,
+		Managed:       managed,
 		AllowsMode:    func(to approvals.Mode) error { return ws.Config.Decides("ask_for_approval", string(to)) },
 		AllowsPublish: func(port uint16) error { return ws.Config.Decides("sandbox.publish", strconv.Itoa(int(port))) },
 		Trusted:       protect, Reasons: o.Attended, Hint: o.Hint, Careless: ws.Config.Unkept == "allow",
