@@ -160,17 +160,15 @@ func (s setting) plain(v any) any {
 
 // within reports whether v, as the Config has it, is most, as check returns it, or narrower.
 func (s setting) within(most, v any) bool {
-	if s.place().of.Kind() == reflect.String {
-		for at, ok := v.(string), true; ok; at, ok = s.wider[at] {
-			if at == most {
+	if k := s.place().of.Kind(); k == reflect.String || k == reflect.Bool {
+		for at, ok := fmt.Sprint(v), true; ok; at, ok = s.wider[at] {
+			if at == fmt.Sprint(most) {
 				return true
 			}
 		}
 		return false
 	}
 	switch most := most.(type) {
-	case bool:
-		return v == most || s.narrower && fmt.Sprint(v) != s.def // the default is the wider value
 	case int64:
 		if n, ok := v.(int64); ok && s.narrower && (most == 0 || n != 0 && n <= most) {
 			return true

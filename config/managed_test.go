@@ -71,7 +71,7 @@ var narrowerThan = map[string]map[string]string{
 	"sandbox.mode":        {FullAccess: "read-only workspace-write strict", WorkspaceWrite: "read-only strict"},
 	"sandbox.env.inherit": {"all": "core none", "core": "none"},
 	"sandbox.network":     {"full": "deny"}, "sandbox.tmp": {"shared": "private"}, "sandbox.fallback": {"warn": "refuse"}, "undo.unkept": {"allow": "ask"},
-	"models.NAME.sandbox": {"": ReadOnly}, "sandbox.deny_secrets": {"false": "true"}, "tools.NAME.enabled": {"true": "false"},
+	"models.NAME.sandbox": {"": ReadOnly}, "sandbox.deny_secrets": {"false": "true"}, "tools.NAME.enabled": {"true": "false"}, "web_search": {"true": "false"},
 }
 
 // opening are the lists each element of which opens something, closing those each element of which closes something.

@@ -40,7 +40,7 @@ type setting struct {
 	// narrower: a project's file may set it, to something narrower than the user's value. It
 	// may not set other settings at all.
 	narrower bool
-	// wider is for each of some choices the next wider one. opens: each element of the list opens something. By
+	// wider is for each of some values the next wider one. opens: each element of the list opens something. By
 	// these and narrower a value is compared with a managed one; without them it must be equal.
 	wider map[string]string
 	opens bool
@@ -150,7 +150,7 @@ var settings = []setting{
 		doc: "Folders whose projects may bring hooks, skills and MCP servers (`.mcp.json`) of their own, with all below them. `~/` is your home folder. Other projects' are not read, and codeagent says so."},
 	{key: "claude_code", def: "true",
 		doc: "Reads the hooks and skills of Claude Code too: of `~/.claude`, and of `.claude` in a trusted folder."},
-	{key: "web_search", def: "false", narrower: true,
+	{key: "web_search", wider: map[string]string{"false": "true"}, def: "false", narrower: true,
 		doc: "`true` lets the provider search the web with its own tool, where it has one; the answer shows the sources ([permissions.md](permissions.md#web-search)). No question is asked, so it stays off with `sandbox.mode = \"strict\"`, with `granular` where that refuses `network` or `fetch`, and where the tool `fetch_url` is off."},
 	{key: "granular.refuse", choices: []string{"escalation", "network", "edit", "fetch", "input", "mcp"}, narrower: true,
 		doc: "Kinds of questions that `granular` refuses without asking: `escalation` (a command wants a path, a socket, or to leave the sandbox), `network` (it wants a host), `edit` (a file outside the writable folders), `fetch` (a page of a host), `input` (to a command that may do more than the sandbox allows), `mcp` (a tool of an MCP server that may change something)."},
@@ -162,7 +162,7 @@ var settings = []setting{
 		doc: "Single files that commands may write beside the workspace, and nothing next to them. A file may be absent yet, its folder may not. Where a command has made a folder of the name, all in it is open. `--add-file` adds to the list."},
 	{key: "sandbox.deny_read", narrower: true,
 		doc: "Paths and globs that commands may neither read nor write. A plain path is relative to the workspace, `**/.env` matches at any depth. `--deny-read` adds to the list."},
-	{key: "sandbox.deny_secrets", def: "false", narrower: true,
+	{key: "sandbox.deny_secrets", wider: map[string]string{"true": "false"}, def: "false", narrower: true,
 		doc: "Adds the usual places of keys to `deny_read`: `~/.ssh`, `~/.aws`, `~/.gnupg`, `.env` files and the like."},
 	{key: "sandbox.protected", narrower: true,
 		doc: "More that stays read-only inside the writable folders. A relative name (`Makefile`, `.github/workflows`) is protected at any depth; a path with `/` or `~/` in front is protected where it is. What it leads to through links is protected, too."},
@@ -205,7 +205,7 @@ var settings = []setting{
 		doc: "Globs of variables to drop."},
 	{key: "sandbox.env.set",
 		doc: "Variables that commands see with these values in any case."},
-	{key: "tools.NAME.enabled", def: "true", narrower: true,
+	{key: "tools.NAME.enabled", wider: map[string]string{"false": "true"}, def: "true", narrower: true,
 		doc: "`false` hides the tool NAME (`shell`, `apply_patch`, `read_file`, `view_image`, `list_files`, `search`, `write_stdin`, `background`, `update_plan`, `ask_user`, `fetch_url`, `delegate`) from the model and refuses its calls."},
 	{key: "context.compact_at", often: true, most: 95, def: "80",
 		doc: "How full the model's context may become, in percent of its limit, before the model writes a summary that stands for the conversation from then on. 0: only when the provider finds it too long, or `/compact` asks for it. The limit is `models.NAME.context`; where it is not known, 128,000 tokens."},
