@@ -34,15 +34,20 @@ type budget struct {
 // newBudget returns a budget for limit tokens, output of which are reserved for the answer;
 // 0 means not known. at 0 means never.
 func newBudget(limit, output, at int) budget {
-	b := budget{limit: limit, assumed: limit <= 0, at: at, ratio: 1}
-	if b.assumed {
+	b := budget{at: at, ratio: 1}
+	b.bound(limit, output)
+	return b
+}
+
+// bound sets the limit, and the part of it for the answer.
+func (b *budget) bound(limit, output int) {
+	if b.limit, b.assumed = limit, limit <= 0; b.assumed {
 		b.limit = DefaultContext
 	}
 	if output <= 0 {
 		output = min(b.limit/8, 16_000)
 	}
 	b.reserve = min(output, b.limit/2)
-	return b
 }
 
 // Bytes per token, as a first estimate: more in prose, fewer in code and in most languages

@@ -144,3 +144,17 @@ func TestLimitThatBecomesKnown(t *testing.T) {
 		}
 	}
 }
+
+// The provider's list replaces an assumed context, and nothing that is known.
+func TestContextOfTheList(t *testing.T) {
+	for _, c := range []struct {
+		set, listed, limit int
+		assumed            bool
+	}{{0, 0, DefaultContext, true}, {0, 32_768, 32_768, false}, {8_000, 32_768, 8_000, false}} {
+		a := &Agent{cfg: Config{ContextLimit: c.set}, budget: newBudget(c.set, 0, 80)}
+		a.sized(c.listed)
+		if b := a.budget; b.limit != c.limit || b.assumed != c.assumed || b.reserve > b.limit/8 {
+			t.Errorf("%+v: %+v", c, b)
+		}
+	}
+}

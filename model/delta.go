@@ -66,6 +66,8 @@ type Searched struct{ Search }
 type Finished struct {
 	Reason StopReason
 	Usage  Usage
+	// Window is the model's context in tokens by the provider's list of models; 0: not known.
+	Window int
 }
 
 // StopReason is why the model stopped.

@@ -141,6 +141,12 @@ type Cost struct {
 // Known reports whether any price was known.
 func (c Cost) Known() bool { return c.USD > 0 || c.Settings > 0 }
 
+// Listing is what a provider's list says of a model; Window, its context in tokens, is 0 if it does not say.
+type Listing struct {
+	Price  Price
+	Window int
+}
+
 // Price is what a model costs for a million tokens; the zero value: not known.
 type Price struct{ Input, Cached, Output float64 }
 

@@ -56,9 +56,9 @@ type endpoint struct {
 
 	retry    Retry
 	base     http.RoundTripper
-	requests *doer                                  // below api
-	prices   atomic.Pointer[map[string]model.Price] // of the list; nil: not asked yet
-	invalid  error                                  // why BaseURL cannot be used
+	requests *doer                                    // below api
+	listed   atomic.Pointer[map[string]model.Listing] // nil: not asked yet
+	invalid  error                                    // why BaseURL cannot be used
 }
 
 func newEndpoint(o Options, path string) *endpoint {
@@ -107,7 +107,7 @@ func (e *endpoint) Models(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, asError(ctx, err)
 	}
-	e.readPrices(whole.Bytes())
+	e.readList(whole.Bytes())
 	names := make([]string, 0, len(list.Models))
 	for _, m := range list.Models {
 		if len(m.ID) <= maxName {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"strconv"
 
 	"codeagent/model"
@@ -13,19 +14,22 @@ type copied struct{}
 // maxPrice is the highest price that is believed, in dollars for a token.
 const maxPrice = 1
 
-// Price returns what the provider's list says that a model costs, in dollars; the zero value if it does not
-// say. False: Models has not returned a list yet.
-func (e *endpoint) Price(name string) (model.Price, bool) {
-	prices := e.prices.Load()
-	if prices == nil {
-		return model.Price{}, false
+// maxWindow is the largest context that is believed, in tokens.
+const maxWindow = 100_000_000
+
+// Listing returns what the provider's list says of a model, its price in dollars; the zero value if it says
+// nothing. False: Models has not returned a list yet.
+func (e *endpoint) Listing(name string) (model.Listing, bool) {
+	listed := e.listed.Load()
+	if listed == nil {
+		return model.Listing{}, false
 	}
-	return (*prices)[name], true
+	return (*listed)[name], true
 }
 
-// readPrices reads the prices of a list: dollars for a token, as text (OpenRouter). A number as JSON is
-// in another unit elsewhere, and is no price.
-func (e *endpoint) readPrices(list []byte) {
+// readList reads prices, in dollars for a token, as text (OpenRouter: a number as JSON is in another unit
+// elsewhere, and is no price), and contexts by the members that OpenRouter, vLLM and Groq have.
+func (e *endpoint) readList(list []byte) {
 	var in struct {
 		Data []struct {
 			ID      string `json:"id"`
@@ -34,23 +38,31 @@ func (e *endpoint) readPrices(list []byte) {
 				Completion string `json:"completion"`
 				CacheRead  string `json:"input_cache_read"`
 			} `json:"pricing"`
+			ContextLength float64 `json:"context_length"`
+			MaxModelLen   float64 `json:"max_model_len"`
+			ContextWindow float64 `json:"context_window"`
 		} `json:"data"`
 	}
-	prices := map[string]model.Price{}
+	listed := map[string]model.Listing{}
 	_ = Parse(list, &in) // go-openai has read it
 	for _, m := range in.Data {
-		input, ok := priceOf(m.Pricing.Prompt)
-		output, too := priceOf(m.Pricing.Completion)
-		if !ok || !too || len(m.ID) > maxName {
+		if len(m.ID) > maxName {
 			continue
 		}
-		cached, ok := priceOf(m.Pricing.CacheRead)
-		if !ok {
-			cached = input
+		var l model.Listing
+		if n := cmp.Or(m.ContextLength, m.MaxModelLen, m.ContextWindow); n >= 1 && n <= maxWindow {
+			l.Window = int(n)
 		}
-		prices[m.ID] = model.Price{Input: input, Cached: cached, Output: output}
+		input, ok := priceOf(m.Pricing.Prompt)
+		output, too := priceOf(m.Pricing.Completion)
+		if cached, known := priceOf(m.Pricing.CacheRead); ok && too && known {
+			l.Price = model.Price{Input: input, Cached: cached, Output: output}
+		} else if ok && too {
+			l.Price = model.Price{Input: input, Cached: input, Output: output}
+		}
+		listed[m.ID] = l
 	}
-	e.prices.Store(&prices)
+	e.listed.Store(&listed)
 }
 
 // priceOf reads the price of a token and returns that of a million. NaN and negative prices are none.

@@ -19,17 +19,18 @@ type prices struct {
 	own func(name string) model.Price
 	// local: the server is on this machine, and bills nothing.
 	local bool
+	// sized: the settings say what the context of a model is.
+	sized func(name string) bool
 	once  sync.Once
-	asked chan struct{} // closed when the list was read, or was not; nil: not asked for
+	asked chan struct{} // closed when the list was read, or could not be
 }
 
-// ask begins to read the provider's list, once, where a model has no price in the settings.
+// ask begins to read the provider's list, once, where the settings have no price or context of a model.
 func (p *prices) ask(ctx context.Context, name string) {
-	if _, read := p.Price(name); read || p.local || p.own(name) != (model.Price{}) {
+	if _, read := p.Listing(name); read || p.sized(name) && (p.local || p.own(name) != (model.Price{})) {
 		return
 	}
 	p.once.Do(func() {
-		p.asked = make(chan struct{})
 		go func() {
 			defer close(p.asked)
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listTime)
@@ -44,15 +45,21 @@ func (p *prices) of(ctx context.Context, name string, patience time.Duration) (p
 	if price = p.own(name); price != (model.Price{}) || p.local {
 		return price, false
 	}
-	if _, read := p.Price(name); !read {
+	return p.listing(ctx, name, patience).Price, true
+}
+
+// listing returns what the list says of a model, after ask.
+func (p *prices) listing(ctx context.Context, name string, patience time.Duration) model.Listing {
+	l, read := p.Listing(name)
+	if !read {
 		select {
 		case <-p.asked:
 		case <-ctx.Done():
 		case <-time.After(patience):
 		}
+		l, _ = p.Listing(name)
 	}
-	price, _ = p.Price(name)
-	return price, true
+	return l
 }
 
 func (p *prices) cost(ctx context.Context, name string, u model.Usage) model.Cost {

@@ -234,8 +234,8 @@ func (f *firstModel) Stream(ctx context.Context, r model.Request) iter.Seq2[mode
 type client interface {
 	agent.Model
 	Models(context.Context) ([]string, error)
-	// Price returns the price in the list that Models has read; false: it has read none.
-	Price(name string) (model.Price, bool)
+	// Listing is from the list that Models has read; false: it has read none.
+	Listing(name string) (model.Listing, bool)
 	// Close closes idle connections.
 	Close()
 }
@@ -262,7 +262,8 @@ func (ps Providers) Client(p config.Provider, attended bool) (client, config.Pro
 	} else {
 		h.client = chat.New(o)
 	}
-	h.prices = &prices{client: h.client, own: func(name string) model.Price { return model.Price(ps.cfg.PriceOf(p, name)) }, local: p.Local}
+	h.prices = &prices{client: h.client, asked: make(chan struct{}), own: func(name string) model.Price { return model.Price(ps.cfg.PriceOf(p, name)) }, local: p.Local,
+		sized: func(name string) bool { return ps.cfg.LimitsOf(p, name).Context > 0 }}
 	return h, p, nil
 }
 
