@@ -146,6 +146,10 @@ func (c *collector) take(d model.Delta) {
 			c.t.Error("images are refused without a reason")
 		}
 		c.answer.Unseen = append(c.answer.Unseen, d)
+	case model.Searched:
+		if len(d.Query)+len(d.Sources) == 0 {
+			c.t.Error("a search has neither a query nor sources")
+		}
 	case model.Finished:
 		c.finished = true
 		c.answer.Reason, c.answer.Usage = d.Reason, d.Usage

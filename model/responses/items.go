@@ -187,10 +187,22 @@ func (d *decoder) done(e *event) error {
 		}
 		return d.close(it, d.phase(&o))
 	case kindSearch: // the provider wants it back in its place, like thinking
+		var back struct { // without its id, since nothing is stored
+			Type   string          `json:"type"`
+			Status json.RawMessage `json:"status,omitempty"`
+			Action json.RawMessage `json:"action"`
+		}
+		if err := wire.Parse(e.Item, &back); err != nil || back.Action == nil {
+			return nil // it says nothing of what it did
+		}
 		if err := d.yield(wire.Searched(o.Action.Query, nil)); err != nil || len(e.Item) > maxSearch {
 			return err
 		}
-		return d.yield(model.Sealed{Kind: model.Reasoning, Opaque: &model.Opaque{Source: d.source, Data: e.Item}})
+		data, err := json.Marshal(back)
+		if err != nil {
+			return nil
+		}
+		return d.yield(model.Sealed{Kind: model.Reasoning, Opaque: &model.Opaque{Source: d.source, Data: data}})
 	case kindReasoning:
 		if err := d.thinkWhole(it, &o); err != nil {
 			return err
