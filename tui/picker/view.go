@@ -121,11 +121,6 @@ func (p *Picker) foot(t *paint.Theme, w, h int) []string {
 		}
 		out = append(out, lines...)
 	}
-	if ok && r.More != "" {
-		for _, line := range strings.Split(r.More, "\n")[:min(strings.Count(r.More, "\n")+1, max(h/3, 1))] {
-			out = append(out, t.Row(w-1, paint.Dim.Span("  "+line)))
-		}
-	}
 	var hints []string
 	if ok {
 		hints = append(hints, "Enter", p.Enter)
@@ -135,7 +130,15 @@ func (p *Picker) foot(t *paint.Theme, w, h int) []string {
 			hints = append(hints, p.key(&d), d.Help)
 		}
 	}
-	return append(out, keyLines(t, w-1, hints...)...)
+	keys := keyLines(t, w-1, hints...)
+	if ok && r.More != "" {
+		// The title, the filter and a row of the list stay.
+		most := max(h-3-len(keys)-len(out), 1)
+		for _, line := range strings.Split(r.More, "\n")[:min(strings.Count(r.More, "\n")+1, most)] {
+			out = append(out, t.Row(w-1, paint.Dim.Span("  "+line)))
+		}
+	}
+	return append(out, keys...)
 }
 
 // keyLines lists keys and what they do; a pair is never split.
