@@ -22,6 +22,7 @@ import (
 	"codeagent/tui/lists"
 	"codeagent/tui/message"
 	"codeagent/tui/picker"
+	"codeagent/tui/memory"
 	"codeagent/tui/settings"
 	"codeagent/tui/tuitest"
 	"codeagent/tui/undoing"
@@ -162,6 +163,7 @@ func everythingOffered(t *testing.T) *app {
 		Diff: page, Sandbox: page, Doctor: page, Skills: page, Feedback: page, Export: func(context.Context, string) (string, error) { return "", nil }, Keep: func(context.Context, string) (string, error) { return "", nil }, Fresh: deed, Fork: deed,
 		Init: func() string { return "" }, Plan: func(string) string { return "" }, Review: func(context.Context, string) (string, string, error) { return "", "", nil }, Servers: &fakeServers{}, Effort: func(context.Context, string) error { return nil }, Context: func(context.Context) (fill.Context, error) { return fill.Context{}, nil },
 		Settings: func(context.Context) ([]settings.Setting, error) { return nil, nil }, Setting: func(context.Context, string, string) (string, error) { return "", nil },
+		Memory: memory.List{Add: func(context.Context, string, string) (string, error) { return "", nil }},
 	}
 	return r.app
 }
