@@ -77,6 +77,7 @@ func TestRevokeOnTheScreen(t *testing.T) {
 	term.Write("\x18")
 	term.WaitFor("nothing beyond the policy is open")
 	term.Write("\x1b")
+	term.WaitGone("What is open beyond the policy")
 	term.WaitFor("revoked: network " + at)
 	term.WaitFor("1 open connection ended")
 	term.WaitFor("wants to reach " + at + " · the command waits") // the second command
