@@ -71,6 +71,13 @@ type Session struct {
 // ID returns the session's ID.
 func (s *Session) ID() string { return s.info.ID }
 
+// Name returns the session's name in lists; "" before its first message.
+func (s *Session) Name() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Summary{Label: s.label, First: s.view.head.First}.Name()
+}
+
 // Kept reports whether there is a file: a session without items has none.
 func (s *Session) Kept() bool {
 	s.mu.Lock()

@@ -151,7 +151,7 @@ func read(ctx context.Context, s Stage, job *exec.Job, w exec.Wait) Result {
 // Ended returns the message, for the model and the user, about a background command that
 // has ended by itself.
 func Ended(info exec.Info) string {
-	return fmt.Sprintf("background job %d (%s) ended: %s", info.ID, oneLine(info.Text), ending(info.Outcome))
+	return fmt.Sprintf("job %d (%s) ended: %s", info.ID, oneLine(info.Text), ending(info.Outcome))
 }
 
 // Bounds of the output of a background command that is shown unasked.

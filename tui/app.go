@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -113,8 +114,8 @@ func newApp(box *mailbox, now func() time.Time) *app {
 	m := &app{
 		box: box, clock: clock{now: now, after: tea.Tick},
 		theme: paint.New(true), keyboard: keyboard{keys: keys.Standard()}, composer: composer.New(),
-		transcript: transcript.New(now), work: work{shownEnds: map[string]bool{}},
-		host: host{turn: func(message.Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return nil }},
+		transcript: transcript.New(now),
+		host:       host{turn: func(message.Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return nil }},
 	}
 	m.composer.Hint = "Ask codeagent"
 	m.offer(Options{Grace: grace})
@@ -208,12 +209,16 @@ func (m *app) draw() tea.View {
 	}
 	plan = plan[:max(min(len(plan), a.queued.height-len(waiting)), 0)] // messages that wait come first
 	lines = append(append(lines, plan...), waiting[:a.queued.height-len(plan)]...)
+	below := ""
 	if a.menu.height > 0 {
 		top := max(min(chosen-a.menu.height/2, len(choices)-a.menu.height), 0)
 		lines = append(lines, choices[top:top+a.menu.height]...)
+		if more := len(choices) - top - a.menu.height; more > 0 {
+			below = fmt.Sprintf("── … %d more ", more)
+		}
 	}
 	if a.rule.height > 0 {
-		lines = append(lines, t.Paint(paint.Faint, strings.Repeat("─", w)))
+		lines = append(lines, t.Paint(paint.Faint, below+strings.Repeat("─", max(w-paint.Width(below), 0))))
 	}
 	text, x, y := m.composer.View(t, m.composerWidth(), a.composer.height)
 	for i, l := range text {
@@ -316,6 +321,9 @@ func (m *app) status(t *paint.Theme, w int) string {
 		if !m.composer.Empty() {
 			hints = append(hints, []paint.Span{paint.Accent.Span("  " + m.keys.Name(keys.InComposer, keys.Send)), paint.Dim.Span(" steers")},
 				[]paint.Span{paint.Accent.Span("  " + m.keys.Name(keys.InComposer, keys.Queue)), paint.Dim.Span(" queues")})
+		}
+		if m.offers.Background != nil && m.transcript.Commands() {
+			hints = append(hints, []paint.Span{paint.Accent.Span("  " + m.keys.Name(keys.Everywhere, keys.SendBack)), paint.Dim.Span(" to the background")})
 		}
 		left = whole(w-paint.WidthOf(right), left, hints)
 	}

@@ -336,7 +336,7 @@ func TestCtrlC(t *testing.T) {
 	if isQuit(r.press("ctrl+c"), 50*time.Millisecond) {
 		t.Error("a Ctrl+C after three seconds quits")
 	}
-	r.has("Ctrl+C again quits and ends 2 background commands")
+	r.has("Ctrl+C again quits and ends 2 jobs")
 	r.clock = r.clock.Add(time.Second)
 	if !isQuit(r.press("ctrl+c"), time.Minute) {
 		t.Error("a second Ctrl+C within two seconds does not quit")

@@ -113,6 +113,8 @@ func TestEscTwiceShowsTheMessages(t *testing.T) {
 	r.lacks("3  third question")
 	r.do(r.press("enter"))
 	r.has("Before “second question”", "Conversation: 2 messages and what followed", "No file was changed since")
+	r.do(r.press("esc"))
+	r.has("Go back to before a message", "Esc closes")
 	r.press("esc")
 	if got := r.screen(); got != before || len(past.back) > 0 {
 		t.Errorf("after Esc, removed %v:\n%s\nbefore:\n%s", past.back, got, before)

@@ -94,11 +94,11 @@ func (m *app) commands() slash.Commands {
 	}
 	return slash.Commands{
 		{Name: "help", Help: "the keys and commands", Run: drawn("Help", func(t *paint.Theme, w int) []string { return slash.Help(t, w, m.callable(), m.keys) })},
-		{Name: "status", Help: "model, folder, sandbox, what is not enforced here, tokens",
+		{Name: "status", Help: "model, folder, sandbox, what is not enforced here, tokens, cost",
 			Run: drawn("Status", func(t *paint.Theme, w int) []string {
 				return m.facts.Page(t, w, m.standing())
 			})},
-		{Name: "permissions", Takes: "[policy]", Help: "what is open and why, revoke it; or change the policy, such as to read-only", Run: m.permissions},
+		{Name: "permissions", Takes: "[policy]", Help: "what is allowed and why, revoke it; or change the policy, such as to read-only", Run: m.permissions},
 		{Name: "model", Takes: "[name] [effort]", Help: "switch to another model; the effort says how long it may think: low, medium, high", Run: model.Show, Missing: o.Models == nil},
 		{Name: "effort", Takes: "[effort]", Help: "how long the model may think", Run: model.ShowEfforts, Missing: e.Effort == nil},
 		{Name: "compact", Takes: "[focus]", Help: "summarize the conversation; the focus says what to keep", Run: on(compact), Waits: true, Missing: o.Compact == nil},
@@ -110,7 +110,7 @@ func (m *app) commands() slash.Commands {
 		}, Missing: o.Undo == nil},
 		{Name: "rewind", Help: "go back to before one of your messages: the conversation, files, or both", Run: func(string) part.Intent { return rewind.Show(m.rewinds(), o.Rewind) }, Missing: o.Rewind == nil},
 		{Name: "redo", Help: "take back the last /undo or /rewind, until you send something", Run: func(string) part.Intent { return rewind.Redo(m.rewinds(), o.Rewind) }, Missing: o.Rewind == nil},
-		{Name: "ps", Help: "show background commands and their output; end them", Run: shows(func() part.Overlay { return lists.OfJobs(s, o.Background) }), Missing: o.Background == nil},
+		{Name: "ps", Help: "show the jobs in the background and their output; end them", Run: shows(func() part.Overlay { return lists.OfJobs(s, o.Background) }), Missing: o.Background == nil},
 		{Name: "sessions", Takes: "[title]", Help: "resume, rename or delete an earlier session", Run: sessions(false), Missing: o.Sessions == nil},
 		{Name: "theme", Takes: "[name]", Help: "other colours", Run: m.themes},
 		{Name: "config", Help: "the settings that people change: their values, where each comes from", Run: func(string) part.Intent { return m.config(model) }, Missing: e.Settings == nil || e.Setting == nil},
@@ -120,7 +120,7 @@ func (m *app) commands() slash.Commands {
 		}), Missing: e.Diff == nil},
 		{Name: "mcp", Help: "the MCP servers: state, tools, what their sandboxes open; restart one", Run: shows(func() part.Overlay { return lists.OfServers(s, e.Servers) }), Missing: e.Servers == nil},
 		{Name: "skills", Help: "the skills and hooks in use, and which are left out", Run: text("Skills and hooks", e.Skills, words), Missing: e.Skills == nil},
-		{Name: "plan", Takes: "[task]", Help: "show the model's plan; or have it plan a task, and change nothing until you accept", Run: m.plan, Missing: e.Plan == nil},
+		{Name: "plan", Takes: "[task]", Help: "show the model's plan; or have it plan a task, and only read until you accept", Run: m.plan, Missing: e.Plan == nil},
 		{Name: "review", Takes: "[base BRANCH | commit ID]", Help: "have the model review what is uncommitted, a branch or a commit", Run: e.review, Waits: true, Missing: e.Review == nil},
 		{Name: "init", Help: "have the model write AGENTS.md for this project", Run: func(string) part.Intent {
 			return message.Message{Text: e.Init(), Typed: "/init", About: "AGENTS.md for this project"}
@@ -161,8 +161,8 @@ func (m *app) config(model lists.Model) part.Intent {
 }
 
 // setUp sets up another provider during a session.
-func (m *app) setUp() part.Intent {
-	s := setup.Setup{Setting: m.setting(), Work: m.offers.Setup}
+func (m *app) setUp(under part.Overlay) part.Intent {
+	s := setup.Setup{Setting: m.setting(), Work: m.offers.Setup, Under: under}
 	s.Done = func(c setup.Choice, words string) part.Intent {
 		return part.All{part.Show{}, part.Note(words), part.Turn{Name: "/model", Doing: "Switching to " + c.Title(), Work: func(ctx context.Context) (func() part.Intent, error) {
 			leaves, err := m.offers.SetUp(ctx, c)
@@ -235,7 +235,7 @@ func (e Extras) review(of string) part.Intent {
 // is how many background commands that would end.
 func leave(name string, running int, do func(context.Context) error) part.Intent {
 	if running > 0 {
-		return part.Say(name + " would end " + short.Count(running, "background command") + "; /ps ends them")
+		return part.Say(name + " would end " + short.Count(running, "job") + "; /ps ends them")
 	}
 	return part.Try(func(ctx context.Context) (part.Intent, error) { return part.Quit{}, do(ctx) })
 }

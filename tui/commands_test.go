@@ -101,7 +101,7 @@ func TestExtras(t *testing.T) {
 	r.app.facts.Running = 2
 	did = nil
 	do("/new")
-	r.has("/new would end 2 background commands")
+	r.has("/new would end 2 jobs")
 	r.app.facts.Running, problem = 0, nil
 	r.app.composer.Set("/new")
 	cmd := r.press("enter")

@@ -29,9 +29,8 @@ func (m *app) lookForEnds() tea.Cmd {
 		list := commands.List()
 		return func(m *app) tea.Cmd {
 			for _, c := range slices.Backward(list) {
-				if !m.work.running && c.News && !m.work.shownEnds[c.ID] {
-					m.work.shownEnds[c.ID] = true
-					m.transcript.Add(&over{c})
+				if !m.work.running && c.News {
+					m.transcript.JobEnded(c.ID, &over{c}, c.Killed)
 				}
 			}
 			return nil

@@ -485,7 +485,7 @@ func TestBackgroundCommands(t *testing.T) {
 	r.press("end")
 	r.has("the end of b2")
 	r.press("esc")
-	r.has("Background commands", "ready in 312 ms")
+	r.has("Jobs in the background", "ready in 312 ms")
 	r.press("ctrl+x")
 	r.has("End “npm run dev” and all it started?")
 	r.do(r.press("enter"))

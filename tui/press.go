@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -29,7 +30,7 @@ func (m *app) key(k tea.Key) tea.Cmd {
 		return cmd
 	}
 	if k.Keystroke() != "ctrl+c" && k.Keystroke() != "ctrl+d" {
-		m.hint.text = ""
+		m.hint.text, m.quitAt = "", time.Time{}
 	}
 	if k.Code != tea.KeyEscape {
 		m.rewind.Moved()
@@ -57,6 +58,10 @@ func (m *app) key(k tea.Key) tea.Cmd {
 	if m.composer.Empty() {
 		if intent, handled := m.transcript.Key(k, m.keys, m.canvas()); handled {
 			return m.do(intent)
+		}
+		if typed := []rune(keys.Typed(k)); len(typed) == 1 && m.keys.Find(tea.Key{Code: typed[0]}, keys.InComposer) == keys.Help {
+			help, _, _ := m.callable().Called("/help")
+			return m.do(help.Run(""))
 		}
 	}
 	return m.write(k)
@@ -204,9 +209,12 @@ func (m *app) ctrlC() tea.Cmd {
 // quit asks for a second press where the first one would be too easy: by Ctrl+C always,
 // by another key while something runs. The hint says what ends with codeagent.
 func (m *app) quit(key string) tea.Cmd {
-	now := m.now()
+	now, window := m.now(), leaveWindow
+	if key == "Ctrl+C" {
+		window = quitWindow
+	}
 	jobs := m.facts.Running
-	if !m.quitAt.IsZero() && now.Sub(m.quitAt) < quitWindow || key != "Ctrl+C" && !m.work.running && jobs == 0 {
+	if !m.quitAt.IsZero() && now.Sub(m.quitAt) < window || key != "Ctrl+C" && !m.work.running && jobs == 0 {
 		return tea.Quit
 	}
 	m.quitAt = now
@@ -215,7 +223,7 @@ func (m *app) quit(key string) tea.Cmd {
 		ends, narrow = append(ends, "the turn"), append(narrow, "turn")
 	}
 	if jobs > 0 {
-		ends, narrow = append(ends, short.Count(jobs, "background command")), append(narrow, short.Count(jobs, "job"))
+		ends, narrow = append(ends, short.Count(jobs, "job")), append(narrow, short.Count(jobs, "job"))
 	}
 	hint := key + " again quits"
 	if len(ends) > 0 {
@@ -224,7 +232,7 @@ func (m *app) quit(key string) tea.Cmd {
 			hint = key + " quits, ends " + strings.Join(narrow, ", ")
 		}
 	}
-	return m.sayFor(hint, quitWindow)
+	return m.sayFor(hint, window)
 }
 
 // queue keeps the message for after the turn.

@@ -35,12 +35,12 @@ func TestCtrlDAsksWhileSomethingRuns(t *testing.T) {
 	}{
 		"idle":                 {func(*rig) {}, ""},
 		"a turn":               {func(r *rig) { r.typeText("x"); r.press("enter") }, "Ctrl+D again quits and ends the turn"},
-		"a background command": {func(r *rig) { r.emit(event.BackgroundChanged{Running: 2}) }, "Ctrl+D again quits and ends 2 background commands"},
+		"a background command": {func(r *rig) { r.emit(event.BackgroundChanged{Running: 2}) }, "Ctrl+D again quits and ends 2 jobs"},
 		"both": {func(r *rig) {
 			r.emit(event.BackgroundChanged{Running: 1})
 			r.typeText("x")
 			r.press("enter")
-		}, "Ctrl+D again quits and ends the turn and 1 background command"},
+		}, "Ctrl+D again quits and ends the turn and 1 job"},
 	} {
 		r := newRig(t, 100, 20)
 		c.do(r)
@@ -54,7 +54,7 @@ func TestCtrlDAsksWhileSomethingRuns(t *testing.T) {
 		if r.has(c.hint); r.stops > 0 {
 			t.Errorf("%s: it was interrupted", what)
 		}
-		r.clock = r.clock.Add(quitWindow)
+		r.clock = r.clock.Add(leaveWindow)
 		if quits(r.press("ctrl+d")) {
 			t.Errorf("%s: a late second Ctrl+D quits", what)
 		}

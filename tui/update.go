@@ -21,8 +21,11 @@ import (
 // when nothing runs.
 const tick = 160 * time.Millisecond
 
-// quitWindow is how soon a second Ctrl+C quits.
-const quitWindow = 2 * time.Second
+// quitWindow is how soon a second Ctrl+C quits, leaveWindow how soon a second Ctrl+D does.
+const (
+	quitWindow  = 2 * time.Second
+	leaveWindow = 5 * time.Second
+)
 
 type (
 	tickMsg struct{}

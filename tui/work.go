@@ -11,6 +11,7 @@ import (
 
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/internal/short"
 	"codeagent/tui/keys"
 	"codeagent/tui/message"
 )
@@ -22,8 +23,6 @@ type work struct {
 	since   time.Time
 	outcome word.TurnOutcome  // how it ended; "" while it runs
 	queued  []message.Message // for after the turn
-	// shownEnds are the background commands whose end was shown between turns.
-	shownEnds map[string]bool
 }
 
 // apply takes the outcome that an event reports.
@@ -125,6 +124,7 @@ func giveBack(m *app, waiting []message.Message) {
 	if len(waiting) == 0 {
 		return
 	}
+	m.transcript.Note(word.LevelInfo, short.Count(len(waiting), "waiting message")+" returned to the editor, not sent")
 	if !m.composer.Empty() {
 		waiting = append(waiting, m.composer.Message())
 	}

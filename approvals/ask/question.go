@@ -137,7 +137,7 @@ func Decided(s decide.State, a decide.Action, d decide.Decision, seen decide.Sig
 // receives it, and what that command may do.
 func forInput(s decide.State, a decide.Action, w decide.Want) Request {
 	r := Request{CallID: a.CallID, Action: a.Clone(), Grant: w.Grant}
-	r.Title = fmt.Sprintf("type %s to background command %d (%s)", short.Cut(strconv.Quote(a.Input), 60), a.Running.ID, who(decide.Action{Kind: word.KindCommand, Command: a.Running.Command}))
+	r.Title = fmt.Sprintf("type %s to job %d (%s)", short.Cut(strconv.Quote(a.Input), 60), a.Running.ID, who(decide.Action{Kind: word.KindCommand, Command: a.Running.Command}))
 	switch {
 	case w.Unsandboxed:
 		r.Grant = sandbox.Grant{Unsandboxed: true}

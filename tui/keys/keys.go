@@ -48,6 +48,7 @@ const (
 	Redraw     Action = "redraw"
 	SendBack   Action = "background"
 	Plan       Action = "plan"
+	Help       Action = "help"
 	Toggle     Action = "toggle"
 	Arm        Action = "arm"
 	LineUp     Action = "line up"

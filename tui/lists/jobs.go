@@ -51,9 +51,10 @@ type Job struct {
 	// Running: it has not ended. Otherwise End says how it ended ("exit 1", "killed
 	// by SIGTERM") and Ended when. News: no turn has reported the end yet.
 	Running bool
-	End     string
-	Ended   time.Time
-	News    bool
+	// Killed: the person ended it.
+	End          string
+	Ended        time.Time
+	News, Killed bool
 	// Last is the last line of its output, and Ports are where the person reaches its ports.
 	Last  string
 	Ports []string
@@ -64,12 +65,12 @@ const tailBytes = 64 << 10
 
 // OfJobs is /ps: the commands that run in the background.
 func OfJobs(s part.Setting, jobs Background) *picker.Picker {
-	p := picker.New(s.Keys, "Background commands")
+	p := picker.New(s.Keys, "Jobs in the background")
 	p.None, p.Enter = "no command was started in the background", "shows its output"
 	p.Changing = true
 	p.List = func(context.Context) (rows []picker.Row, err error) {
 		for _, c := range jobs.List() {
-			rows = append(rows, picker.Row{Id: c.ID, Text: c.Command, About: c.state(s.Now()), More: strings.Join(append(c.Ports, c.Last), "  "), Over: !c.Running})
+			rows = append(rows, picker.Row{Id: c.ID, Text: c.Command, About: "job " + c.ID + " · " + c.state(s.Now()), More: strings.Join(append(c.Ports, c.Last), "  "), Over: !c.Running})
 		}
 		return rows, nil
 	}

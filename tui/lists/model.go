@@ -23,12 +23,12 @@ type Model struct {
 	Think  func(ctx context.Context, effort string) error
 	Thinks *string
 	Write  Write // nil: no choice can be kept
-	// SetUp sets up a provider or its key; nil: it is not offered.
-	SetUp func() part.Intent
+	// SetUp sets up a provider or its key, above the list; nil: it is not offered.
+	SetUp func(under part.Overlay) part.Intent
 }
 
 // setUp is the row behind the models.
-var setUp = picker.Row{Text: "Another provider, or a key …", About: "sets it up", More: "openai, anthropic, gemini, openrouter, groq, a server on this machine, any address"}
+var setUp = picker.Row{Text: "Another provider, or a key …", About: "sets it up", Enter: "sets it up", More: "openai, anthropic, gemini, openrouter, groq, a server on this machine, any address"}
 
 // Show is /model: it switches to the named model, sets how long it may think, or lists the models.
 func (m Model) Show(argument string) part.Intent {
@@ -46,7 +46,7 @@ func (m Model) Show(argument string) part.Intent {
 			rows, err := m.Models.List(ctx)
 			return append(rows, setUp), err
 		}
-		use, begin := p.Choose, part.Idle{Name: "/model", Then: m.SetUp()}
+		use, begin := p.Choose, part.Idle{Name: "/model", Then: m.SetUp(p)}
 		p.Choose = func(r picker.Row) part.Intent {
 			if r.Id == setUp.Id {
 				return begin

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"codeagent/tui/keys"
+	"codeagent/tui/page"
 	"codeagent/tui/part"
 	"codeagent/tui/picker"
 )
@@ -21,10 +22,10 @@ type Permissions interface {
 // OfPermissions is /permissions: what is open, with its origin. A key takes the selected one back at
 // once; Enter shows asked. policy names the approval policy, which another key changes; nil: it
 // cannot be changed.
-func OfPermissions(s part.Setting, open Permissions, policy func() string, asked part.Overlay) *picker.Picker {
+func OfPermissions(s part.Setting, open Permissions, policy func() string, asked *page.Page) *picker.Picker {
 	p := picker.New(s.Keys, "What is open beyond the policy")
 	p.None, p.Enter, p.State = "nothing beyond the policy is open", "shows what was asked", policy
-	p.List = open.List
+	p.List, asked.Under = open.List, p
 	p.Choose = func(picker.Row) part.Intent { return part.Show{Overlay: asked} }
 	p.Deeds = []picker.Action{
 		{Do: keys.Remove, Help: "revokes", Change: func(ctx context.Context, r picker.Row, _ string) (string, error) { return open.Revoke(ctx, r.Id) }},

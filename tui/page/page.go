@@ -148,7 +148,7 @@ func (p *Page) Key(k keys.Key) (part.Intent, bool) {
 
 // View draws the page.
 func (p *Page) View(t *paint.Theme, w, h int) (out []string, x, y int) {
-	title, hints := []paint.Span{paint.Faint.Span("── "), paint.Strong.Span(p.Title)}, []paint.Span{paint.Accent.Span("Esc"), paint.Dim.Span(" closes ")}
+	title, hints := []paint.Span{paint.Faint.Span("── "), paint.Strong.Span(p.Title)}, []paint.Span{paint.Accent.Span("Esc"), paint.Dim.Span(part.Leaves(p.Under))}
 	if p.Accept != nil {
 		enter := []paint.Span{paint.Accent.Span("Enter"), paint.Dim.Span(" " + p.Enter + " ")}
 		hints = append(append(enter, paint.Dim.Span(" ")), hints...)

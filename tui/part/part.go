@@ -111,6 +111,14 @@ type Overlay interface {
 	Live() bool
 }
 
+// Leaves says what Esc does in an overlay above another one, or above none.
+func Leaves(under Overlay) string {
+	if under != nil {
+		return " goes back "
+	}
+	return " closes "
+}
+
 // Still is an overlay that has its content, and no text to write.
 type Still struct{}
 

@@ -22,7 +22,7 @@ type Picker struct {
 	State func() string
 	// None is shown when the list is empty, Problem when something went wrong.
 	None, Problem string
-	// Enter describes what Enter does; Choose does it.
+	// Enter describes what Enter does, of a row without its own words for it; Choose does it.
 	Enter  string
 	Choose func(r Row) part.Intent
 	// Deeds are what other keys do.
@@ -61,6 +61,7 @@ type Row struct {
 	More  string // lines that are shown while it is selected
 	Over  bool   // it has ended
 	Mark  bool   // it is in use
+	Enter string // what Enter does with it
 }
 
 // Action is what a key does with the selected row.

@@ -1,12 +1,14 @@
 package picker
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"codeagent/tui/paint"
+	"codeagent/tui/part"
 )
 
 // lowList is the least height of a list that shows its filter and its keys.
@@ -29,11 +31,7 @@ func (p *Picker) View(t *paint.Theme, w, h int) (out []string, x, y int) {
 	if p.State != nil {
 		title += " · " + p.State()
 	}
-	leaves := " closes "
-	if p.Under != nil {
-		leaves = " goes back "
-	}
-	out = []string{t.Justify(w, []paint.Span{paint.Faint.Span("── "), paint.Strong.Span(title)}, []paint.Span{paint.Accent.Span("Esc"), paint.Dim.Span(leaves)})}
+	out = []string{t.Justify(w, []paint.Span{paint.Faint.Span("── "), paint.Strong.Span(title)}, []paint.Span{paint.Accent.Span("Esc"), paint.Dim.Span(part.Leaves(p.Under))})}
 	x, y = -1, -1
 	foot := p.foot(t, w, h)
 	if p.writing != nil {
@@ -123,7 +121,7 @@ func (p *Picker) foot(t *paint.Theme, w, h int) []string {
 	}
 	var hints []string
 	if ok {
-		hints = append(hints, "Enter", p.Enter)
+		hints = append(hints, "Enter", cmp.Or(r.Enter, p.Enter))
 	}
 	for _, d := range p.Deeds {
 		if d.offered(r, ok) {
@@ -134,9 +132,16 @@ func (p *Picker) foot(t *paint.Theme, w, h int) []string {
 	if ok && r.More != "" {
 		// The title, the filter and a row of the list stay.
 		most := max(h-3-len(keys)-len(out), 1)
-		for _, line := range strings.Split(r.More, "\n")[:min(strings.Count(r.More, "\n")+1, most)] {
-			out = append(out, t.Row(w-1, paint.Dim.Span("  "+line)))
+		lines := paint.Indent(t.Wrap(w-paint.Gutter-1, paint.Dim.Span(r.More)))
+		if more := strings.Split(r.More, "\n"); len(more) > 1 { // each of its lines is a row
+			lines = nil
+			for _, line := range more {
+				lines = append(lines, t.Row(w-1, paint.Dim.Span("  "+line)))
+			}
+		} else if len(lines) > most {
+			lines[most-1] = t.Paint(paint.Dim, "  …")
 		}
+		out = append(out, lines[:min(len(lines), most)]...)
 	}
 	return append(out, keys...)
 }

@@ -152,6 +152,11 @@ func (q *Question) foot(t *paint.Theme, r roll, h int, now time.Time, left int) 
 		x, y = cx, len(rows)-1
 	} else {
 		until := q.deadline(w, now)
+		if w < roomy && until != nil {
+			if until = append([]paint.Span{paint.Faint.Span(" · ")}, until...); q.early { // why no answer was given comes first
+				until = nil
+			}
+		}
 		hint := q.hint(w-2-paint.WidthOf(until), left)
 		line := t.Row(w-1, hint...)
 		if until != nil {
@@ -317,13 +322,16 @@ func (q *Question) hint(w, left int) []paint.Span {
 		if left == 1 {
 			lines = "more line"
 		}
-		next, say := paint.Accent.Span(q.keys.Name(keys.Everywhere, keys.PageDown)), paint.Warn.Span(fmt.Sprintf(": %d %s to see", left, lines))
+		next, count := paint.Accent.Span(q.keys.Name(keys.Everywhere, keys.PageDown)), fmt.Sprintf(": %d ", left)
 		edge := []paint.Span{paint.Text.Span("   ")}
 		if q.early {
 			edge = append(edge, paint.Warn.With(paint.Bold).Span("not yet: "))
 		}
-		return fitting(w, append(edge, next, say, paint.Warn.Span(" before a yes")), append(edge, next, say),
-			[]paint.Span{next, say}, []paint.Span{next, paint.Warn.Span(fmt.Sprintf(": %d more", left))})
+		var forms [][]paint.Span
+		for _, say := range []string{count + lines + " to see before a yes", count + "to see before a yes", count + "must be seen"} {
+			forms = append(forms, slices.Concat(edge, []paint.Span{next, paint.Warn.Span(say)}))
+		}
+		return fitting(w, append(forms, []paint.Span{next, paint.Warn.Span(count + "unseen")})...)
 	case q.held != "":
 		again := []paint.Span{paint.Warn.Span("   " + q.held + " came too early: press it again")}
 		return fitting(w, append(again[:1:1], paint.Dim.Span(" once you have read this")), again)

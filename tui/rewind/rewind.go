@@ -85,12 +85,12 @@ func (r *Rewind) Moved() { r.since = time.Time{} }
 // Show lists the messages, the last one chosen.
 func Show(s Screen, past Past) part.Intent {
 	p := picker.New(s.Keys, "Go back to before a message")
-	p.None, p.Enter, p.Last = "there is no message to go back to", "shows what would change", true
+	p.None, p.Enter, p.Last = "there is no message to go back to", "chooses; nothing changes yet", true
 	count := 0
 	p.List = func(ctx context.Context) (rows []picker.Row, err error) {
 		said, err := past.Messages(ctx)
 		for _, one := range said {
-			r := picker.Row{Id: strconv.Itoa(one.N), Text: fmt.Sprintf("%d  %s", one.N, one.Text)}
+			r := picker.Row{Id: strconv.Itoa(one.N), Text: fmt.Sprintf("%*d  %s", len(strconv.Itoa(len(said))), one.N, one.Text)}
 			if !one.At.IsZero() {
 				r.About = lists.Ago(s.Now().Sub(one.At))
 			}
@@ -104,10 +104,10 @@ func Show(s Screen, past Past) part.Intent {
 		if err != nil {
 			return nil
 		}
-		_, text, _ := strings.Cut(r.Text, "  ")
+		_, text, _ := strings.Cut(strings.TrimLeft(r.Text, " "), "  ")
 		return s.idle(part.Beside(func(ctx context.Context) func() part.Intent {
 			look, err := past.Look(ctx, n)
-			return func() part.Intent { return part.Show{Overlay: s.what(past, n, count, text, look, err)} }
+			return func() part.Intent { return part.Show{Overlay: s.what(p, past, n, count, text, look, err)} }
 		}))
 	}
 	return s.idle(part.Show{Overlay: p})
@@ -116,11 +116,11 @@ func Show(s Screen, past Past) part.Intent {
 func (s Screen) idle(then part.Intent) part.Intent { return part.Idle{Name: "/rewind", Then: then} }
 
 // what chooses between the conversation, the files and both. why says why the files cannot go back.
-func (s Screen) what(past Past, n, count int, text string, look undoing.Preview, why error) *picker.Picker {
+func (s Screen) what(under part.Overlay, past Past, n, count int, text string, look undoing.Preview, why error) *picker.Picker {
 	p := picker.New(s.Keys, "Before “"+paint.Cut(text, 40)+"”")
-	p.Enter = "goes back; /redo takes it back"
+	p.Under, p.Enter = under, "shows the files first"
 	talk := "Conversation: " + short.Count(count-n+1, "message") + " and what followed"
-	rows := []picker.Row{{Id: "conversation", Text: talk, More: "Files stay. The message returns to the editor."}}
+	rows := []picker.Row{{Id: "conversation", Text: talk, Enter: "removes them; /redo undoes it", More: "Files stay. The message returns to the editor."}}
 	does := look.Words()
 	switch {
 	case why != nil:
@@ -129,8 +129,8 @@ func (s Screen) what(past Past, n, count int, text string, look undoing.Preview,
 		rows[0].More = "No file was changed since. The message returns to the editor."
 	default:
 		rows = append(rows,
-			picker.Row{Id: "files", Text: "Files: " + does, More: "Shows the files first. The conversation stays."},
-			picker.Row{Id: "both", Text: "Both", More: "Shows the files first. The message returns to the editor."})
+			picker.Row{Id: "files", Text: "Files: " + does, More: "The conversation stays."},
+			picker.Row{Id: "both", Text: "Both", More: "The message returns to the editor."})
 	}
 	p.Fill(rows)
 	p.Choose = func(r picker.Row) part.Intent {
@@ -139,7 +139,7 @@ func (s Screen) what(past Past, n, count int, text string, look undoing.Preview,
 		}
 		page := &page.Page{Title: "Go back: " + r.Id, Keys: s.Keys, Under: p, Draw: look.Draw(s.Setting, s.Folder, s.Jobs)}
 		if len(look.Files) > 0 || r.Id == "both" {
-			page.Enter, page.Accept = "goes back", func() part.Intent { return s.back(past, n, r.Id == "both", len(look.Files) > 0) }
+			page.Enter, page.Accept = "restores "+r.Id, func() part.Intent { return s.back(past, n, r.Id == "both", len(look.Files) > 0) }
 		}
 		return part.Show{Overlay: page}
 	}
@@ -158,6 +158,11 @@ func (s Screen) back(past Past, n int, talk, files bool) part.Intent {
 func Redo(s Screen, past Past) part.Intent {
 	return part.Turn{Name: "/redo", Doing: "Redoing", Work: func(ctx context.Context) (func() part.Intent, error) {
 		r, err := past.Redo(ctx)
+		for i, f := range r.Done {
+			if f.Does == "restore" { // it gets back what was taken from it
+				r.Done[i].Does = "change"
+			}
+		}
 		return s.done(r, "redone", 0), err
 	}}
 }

@@ -97,7 +97,7 @@ func TestRewind(t *testing.T) {
 		i := press(what, tea.KeyEnter)
 		if downs > 0 {
 			page := overlay(t, i)
-			view(page, "Restores 1 file, deletes 3 files, leaves 1", "of 2 turns, since “rename it”", "restore  a.go", "c.go  changed", "Enter goes back")
+			view(page, "Restores 1 file, deletes 3 files, leaves 1", "of 2 turns, since “rename it”", "restore  a.go", "c.go  changed", "Enter restores ")
 			i = press(page, tea.KeyEnter)
 		}
 		done, err := i.(part.Turn).Work(t.Context())

@@ -72,6 +72,9 @@ func (o *overlay) fill(err error) {
 	}
 	for i, s := range o.list {
 		more := s.About
+		if len(s.Choices) > 0 {
+			more = "One of " + strings.TrimPrefix(strings.Join(s.Choices, ", "), ", ") + ". " + more
+		}
 		if _, live := o.of.Live[s.Key]; !live {
 			more = "A change holds from the next start on. " + more
 		}

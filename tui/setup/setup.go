@@ -71,6 +71,8 @@ type Work interface {
 type Setup struct {
 	part.Setting
 	Work Work
+	// Under is the overlay that is shown again when the person leaves.
+	Under part.Overlay
 	// Why is said above the providers. Tour plays the tour; nil: it is not offered.
 	Why  string
 	Tour func() part.Intent
@@ -142,7 +144,7 @@ func (s *step) fill(rows []picker.Row, err error) part.Intent {
 
 // Show lists the providers.
 func (s *Setup) Show() part.Intent {
-	p := newStep(s.Setting, "Which model should codeagent use?", nil)
+	p := newStep(s.Setting, "Which model should codeagent use?", s.Under)
 	p.Problem = s.Why
 	var list []Provider
 	p.load = func(ctx context.Context) func() part.Intent {
@@ -259,6 +261,7 @@ func (s *Setup) key(under part.Overlay, of Provider, c Choice) part.Overlay {
 // models is the provider's own list.
 func (s *Setup) models(under part.Overlay, of Provider, c Choice) part.Overlay {
 	p := newStep(s.Setting, "Model of "+of.Name, under)
+	p.Enter = "tries it, keeps it for later"
 	p.load = func(ctx context.Context) func() part.Intent {
 		list, err := s.Work.Models(ctx, c)
 		rows := append(list, named)

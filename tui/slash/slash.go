@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
@@ -96,14 +97,33 @@ func (all Commands) nearest(name string) string {
 	return ""
 }
 
-// choices are the commands whose names begin with the typed text. all is called only if there is such a text: keys
-// and frames come much more often.
-func choices(typed string, all func() Commands) Commands {
+// choices are the commands whose names begin with the typed text, then those described by a word that does. all is
+// called only if there is such a text: keys and frames come much more often.
+func choices(typed string, all func() Commands) (found Commands) {
 	name, ok := partOf(typed)
 	if !ok {
 		return nil
 	}
-	return slices.DeleteFunc(all(), func(c Command) bool { return !strings.HasPrefix(c.Name, name) })
+	var described Commands
+	offered := all()
+	_, _, whole := offered.Called(typed)
+	for _, c := range offered {
+		if strings.HasPrefix(c.Name, name) {
+			found = append(found, c)
+		} else if !whole && len(name) >= leastWord && c.describedBy(name) {
+			described = append(described, c)
+		}
+	}
+	return append(found, described...)
+}
+
+// leastWord is from how many letters on a typed text is looked for in descriptions.
+const leastWord = 3
+
+// describedBy reports whether a word of the description begins with a text.
+func (c Command) describedBy(begin string) bool {
+	words := strings.FieldsFunc(strings.ToLower(c.Takes+" "+c.Help), func(r rune) bool { return !unicode.IsLetter(r) })
+	return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, strings.ToLower(begin)) })
 }
 
 // Menu is the list of commands above the message while a name is typed.
@@ -135,6 +155,9 @@ func (n *Menu) Key(k keys.Key, table *keys.Table, typed string, all func() Comma
 	case keys.Send:
 		chosen := choices[n.at]
 		n.at = 0
+		if name, _ := partOf(typed); !strings.HasPrefix(chosen.Name, name) { // nothing runs whose name the person did not see written
+			return Written{Text: chosen.typed()}, true
+		}
 		return Written{"/" + chosen.Name, true}, true
 	default:
 		return nil, false

@@ -3,6 +3,7 @@ package transcript
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,10 +21,12 @@ type stream struct {
 	started bool
 	began   time.Time // the turn
 	// echo is the message that was shown before its turn began; nil afterwards.
-	echo    *entry
-	tools   map[string]call // those that have not ended, by their id
-	answer  *entry          // grows
-	thought *entry          // grows
+	echo  *entry
+	tools map[string]call // those that have not ended, by their id
+	// ends are the ends of jobs that were shown between turns, by the job's number; nil: nothing more is said of it.
+	ends    map[string]*entry
+	answer  *entry // grows
+	thought *entry // grows
 	// request is the index of the first entry of the current request.
 	request    int
 	retrying   *entry // waits for the next attempt
@@ -101,8 +104,36 @@ func (t *Transcript) Apply(e event.Event) {
 	}
 }
 
-// applyBackgroundEnded shows the end of a background command like that of a call.
+// JobEnded shows the end of a job between turns, once. all: nothing more is said of it later.
+func (t *Transcript) JobEnded(job string, line Body, all bool) {
+	if _, shown := t.ends[job]; shown {
+		return
+	}
+	if t.ends[job] = t.add(line); all {
+		t.ends[job] = nil
+	}
+	t.leave(job)
+}
+
+// leave has the call that started a job say that it no longer runs.
+func (t *Transcript) leave(job string) {
+	for _, e := range t.entries {
+		if call, ok := e.body.(*tool); ok && call.done != nil && call.done.Running && call.kind == word.KindCommand && strconv.Itoa(call.done.Job) == job {
+			call.left = true
+			e.changed()
+		}
+	}
+}
+
+// applyBackgroundEnded shows the end of a background command like that of a call, in place of the line that said so
+// between turns.
 func (t *Transcript) applyBackgroundEnded(e event.BackgroundEnded) {
+	job := strconv.Itoa(e.Job)
+	t.leave(job)
+	shown, told := t.ends[job]
+	if told && shown == nil {
+		return
+	}
 	call := &tool{kind: word.KindCommand, command: e.Command, folder: e.Folder, workspace: t.session.Folder}
 	outcome := word.OK
 	if e.Exit != 0 || e.Signal != "" {
@@ -113,6 +144,11 @@ func (t *Transcript) applyBackgroundEnded(e event.BackgroundEnded) {
 		Output: e.Output, Verdict: e.Verdict, Message: e.Message, Job: e.Job,
 		Changed: e.Changed,
 	})
+	if told {
+		shown.body = call
+		shown.changed()
+		return
+	}
 	t.add(call)
 }
 
@@ -192,6 +228,9 @@ func (t *Transcript) applyTool(e event.Event) {
 		}
 		on.end(e)
 		delete(t.tools, e.CallID)
+		if e.Job != 0 && !e.Running {
+			t.leave(strconv.Itoa(e.Job))
+		}
 	}
 }
 
@@ -214,6 +253,16 @@ func (t *Transcript) Title(callID string) string {
 		return on.title
 	}
 	return ""
+}
+
+// Commands reports whether a command of the model runs.
+func (t *Transcript) Commands() bool {
+	for _, on := range t.tools {
+		if on.kind == word.KindCommand && !on.own && !on.waiting() {
+			return true
+		}
+	}
+	return false
 }
 
 // end ends the call; its entry moves on while others in it run.

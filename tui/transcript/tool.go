@@ -52,6 +52,7 @@ type tool struct {
 	workspace              string
 	server                 *event.ServerCall // nil: it is no call of a server
 	own                    bool              // the person runs it
+	left                   bool              // the job that it started has ended
 
 	live    []byte
 	done    *event.ToolFinished
@@ -185,10 +186,10 @@ func (t *tool) mark(c Canvas) paint.Span {
 	}
 	switch t.done.Outcome {
 	case word.OK:
-		if t.done.Running && t.kind == word.KindCommand {
+		if t.done.Running && t.kind == word.KindCommand && !t.left {
 			return paint.Accent.Span("●")
 		}
-		if t.kind == word.KindRead {
+		if t.kind == word.KindRead || t.left {
 			return paint.Dim.Span("·")
 		}
 		return paint.Good.Span("✓")
@@ -226,6 +227,8 @@ func (t *tool) status(c Canvas) []paint.Span {
 			return []paint.Span{paint.Faint.Span(f.Message)}
 		case t.kind == word.KindServer && f.Message != "":
 			words = append(words, f.Message) // how many images
+		case t.left:
+			return []paint.Span{paint.Dim.Span(fmt.Sprintf("ran in the background (job %d)", f.Job))}
 		case t.kind == word.KindCommand && f.Running:
 			return []paint.Span{paint.Dim.Span(fmt.Sprintf("running in the background (job %d)", f.Job))}
 		case t.kind != word.KindCommand && f.Job != 0 && !f.Running:

@@ -68,7 +68,7 @@ type Transcript struct {
 
 // New is an empty transcript; now is the clock.
 func New(now func() time.Time) Transcript {
-	return Transcript{now: now, list: list{Follow: true}, stream: stream{tools: map[string]call{}}}
+	return Transcript{now: now, list: list{Follow: true}, stream: stream{tools: map[string]call{}, ends: map[string]*entry{}}}
 }
 
 // list is entries one below the other, and the view of them. Only the visible ones are

@@ -53,7 +53,7 @@ func builtin() []command {
 		}},
 		{name: "undo", takes: "[preview] [skip]", help: "undo what the last turn changed; preview only shows it, skip takes the turn before", run: (*open).undo},
 		{name: "redo", help: "take the last undo back, until something is sent or changed", run: (*open).redo},
-		{name: "ps", takes: "[end ID]", help: "the background commands and the end of their output; end one", run: (*open).jobs},
+		{name: "ps", takes: "[end ID]", help: "the jobs in the background and the end of their output; end one", run: (*open).jobs},
 		{name: "sandbox", help: "what commands may touch now", run: func(o *open, _ context.Context, _ string) (reply, error) {
 			return page(commands.Sandbox(o.ses)), nil
 		}},
@@ -279,10 +279,10 @@ func (o *open) jobs(_ context.Context, argument string) (reply, error) {
 		if _, err := fmt.Sscanf(id, "%d", &n); err != nil || !o.ses.Jobs.Kill(n) {
 			return reply{}, errors.New("there is no running command " + short.Quote(id, 64))
 		}
-		return page(fmt.Sprintf("command %d has ended", n)), nil
+		return page(fmt.Sprintf("job %d has ended", n)), nil
 	}
 	if argument != "" {
-		return reply{}, errors.New("/ps lists the background commands, /ps end ID ends one")
+		return reply{}, errors.New("/ps lists the jobs, /ps end ID ends one")
 	}
 	var b strings.Builder
 	for _, j := range o.ses.Jobs.List() {
@@ -290,13 +290,13 @@ func (o *open) jobs(_ context.Context, argument string) (reply, error) {
 		if !j.Running {
 			state = commands.Ending(j.Outcome)
 		}
-		fmt.Fprintf(&b, "%d  %s  %s\n", j.ID, state, visible.Line(j.Text))
+		fmt.Fprintf(&b, "job %d  %s  %s\n", j.ID, state, visible.Line(j.Text))
 		if out := strings.TrimSpace(short.Tail(string(o.ses.Jobs.Output(j.ID)), jobTail)); out != "" {
 			fmt.Fprintf(&b, "   %s\n", strings.ReplaceAll(out, "\n", "\n   "))
 		}
 	}
 	if b.Len() == 0 {
-		return page("no background commands"), nil
+		return page("no jobs"), nil
 	}
 	return page(b.String()), nil
 }

@@ -50,7 +50,7 @@ func (ses *Session) EndJobs(tell func(event.BackgroundEnded)) {
 		return
 	}
 	for _, info := range ses.Jobs.Close() {
-		e := ses.over(info, fmt.Sprintf("ended with codeagent: background command %d in %s: %s", info.ID, info.Dir, info.Text))
+		e := ses.over(info, fmt.Sprintf("ended with codeagent: job %d in %s: %s", info.ID, info.Dir, info.Text))
 		e.Killed = true
 		tell(e)
 	}

@@ -37,11 +37,25 @@ func (r *record) showPast(emit func(event.Event), set *tools.Set, o Options) {
 	case o.Past == PastAll:
 		r.replayAll(emit, set)
 	case o.Past == PastRecent && o.Attended: // the other faces print only what happens now
-		replay(emit, set, slices.Values(items[max(0, len(items)-replayed):]))
+		older := max(0, len(items)-replayed)
+		for _, i := range slices.Backward(items[:older]) {
+			if plan, ok := planned(i); ok {
+				emit(plan)
+				break
+			}
+		}
+		replay(emit, set, slices.Values(items[older:]))
 	}
-	text := fmt.Sprintf("resumed session %s", r.Log.ID())
+	name, from := r.Log.ID(), ""
+	if o.Attended {
+		name = "“" + visible.Line(r.Log.Name()) + "”"
+	}
+	text := "resumed session " + name
 	if o.From != nil && o.From.Fork {
-		text = fmt.Sprintf("forked session %s: this copy is %s", o.From.ID, r.Log.ID())
+		if from = o.From.ID + ": "; o.Attended {
+			from = ""
+		}
+		text = "forked session " + from + "this copy is " + name
 	}
 	if r.before.Omitted {
 		text += "; its beginning is too long for the model"
@@ -52,32 +66,29 @@ func (r *record) showPast(emit func(event.Event), set *tools.Set, o Options) {
 	}
 }
 
-// replayAll shows the whole conversation from the disk, and the plan that it ends with.
+// replayAll shows the whole conversation from the disk.
 func (r *record) replayAll(emit func(event.Event), set *tools.Set) {
 	var failed error
-	var plan event.PlanUpdated
 	replay(emit, set, func(yield func(model.Item) bool) {
 		for item, err := range r.Log.All() {
-			if failed = err; err != nil {
-				return
-			}
-			if item.Kind == model.Call && item.Call.Name == "update_plan" {
-				var p struct{ Plan []event.PlanStep }
-				if json.Unmarshal([]byte(item.Call.Arguments), &p) == nil && len(p.Plan) > 0 {
-					plan.Steps = p.Plan
-				}
-			}
-			if !yield(item) {
+			if failed = err; err != nil || !yield(item) {
 				return
 			}
 		}
 	})
-	if plan.Steps != nil {
-		emit(plan)
-	}
 	if failed != nil {
 		emit(event.Notice{Level: word.LevelWarning, Text: "not the whole conversation could be read: " + failed.Error()})
 	}
+}
+
+// planned returns the plan that a call of the model's wrote.
+func planned(i model.Item) (event.PlanUpdated, bool) {
+	var p struct {
+		Explanation string
+		Plan        []event.PlanStep
+	}
+	ok := i.Kind == model.Call && i.Call.Name == "update_plan" && json.Unmarshal([]byte(i.Call.Arguments), &p) == nil && len(p.Plan) > 0
+	return event.PlanUpdated{Explanation: p.Explanation, Steps: p.Plan}, ok
 }
 
 // replayed is how many earlier items PastRecent shows.
@@ -115,6 +126,9 @@ func replay(emit func(event.Event), set *tools.Set, items iter.Seq[model.Item]) 
 		case model.Reasoning:
 			emit(event.ReasoningFinished{Text: i.Text})
 		case model.Call:
+			if plan, ok := planned(i); ok {
+				emit(plan)
+			}
 			e := event.ToolStarted{CallID: i.Call.ID, Tool: i.Call.Name, Title: "call of " + short.Cut(i.Call.Name, 64)}
 			if planned, err := set.Plan(*i.Call); err == nil {
 				a := planned.Action()

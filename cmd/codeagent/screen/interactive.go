@@ -27,6 +27,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/hostfile"
+	"codeagent/internal/visible"
 	"codeagent/sandbox"
 	sessions "codeagent/session"
 	"codeagent/tui"
@@ -159,7 +160,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 		ses.ReportTourFiles() // files left when the tour was stopped, or kept
 	}
 	if ses.Record != nil && ses.Record.Log.Kept() {
-		fmt.Fprintf(s.Out, "to resume: codeagent resume %s\n", ses.Record.Log.ID())
+		fmt.Fprintf(s.Out, "to resume: codeagent resume %s  # %s\n", ses.Record.Log.ID(), visible.Line(ses.Record.Log.Name()))
 	}
 	return kept.next, err
 }

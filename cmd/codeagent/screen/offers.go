@@ -188,6 +188,7 @@ func (b backgroundCommands) List() []lists.Job {
 		c := lists.Job{ID: id, Command: info.Text, Started: info.Started, Running: info.Running}
 		if !info.Running {
 			c.End, c.Ended, c.News = commands.Ending(info.Outcome), info.Started.Add(info.Outcome.Duration), !info.Reported
+			c.Killed = info.Outcome.Interrupted
 		}
 		for _, p := range ports {
 			if p.Job == info.ID {

@@ -167,7 +167,7 @@ func (m modelSetup) Keep(ctx context.Context, c setup.Choice) (string, error) {
 	if err := keepSettings(ctx, ws.Paths, set); err != nil {
 		return "", fmt.Errorf("cannot keep the model: %w", inWords(err))
 	}
-	words := fmt.Sprintf("kept in %s: %s", m.tilde(ws.Paths.File), visible.Line(c.Title()))
+	words := fmt.Sprintf("kept in %s for later starts: %s", m.tilde(ws.Paths.File), visible.Line(c.Title()))
 	if c.Key != "" {
 		words += fmt.Sprintf("\nits key is kept in %s (mode 600)", m.tilde(m.paths.KeysFile()))
 	}
