@@ -172,7 +172,7 @@ func Publish(a decide.Action, job int, l sandbox.Listener, url string) Request {
 		Title: fmt.Sprintf("%s (job %d) serves port %d", who, job, l.Port),
 		Opens: []string{fmt.Sprintf("your browser: %s", url)},
 		Facts: []string{
-			"every program of yours on this machine reaches it there, and nobody else does",
+			"only programs of yours on this machine can reach it there",
 			"it ends with the job; /permissions revokes it",
 		},
 		Options: append([]Option{{Decision: Session, Label: "this session, this port"}}, noes...),
