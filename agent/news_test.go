@@ -13,7 +13,7 @@ import (
 // with its denials and unread output, and is reported to the user.
 func TestNewsIsToldOnce(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"shell": npm(approvals.Wish{})}, play("I look.", call("1", "shell")), play("done"))
-	ended := event.BackgroundEnded{Job: 1, Message: "background job 1 (x) ended: exit status 1", Exit: 1, Output: "q: refused\n[gone]\n",
+	ended := event.BackgroundEnded{Job: 1, Message: "job 1 (x) ended: exit status 1", Exit: 1, Output: "q: refused\n[gone]\n",
 		Verdict: sandbox.Verdict{Failed: true, Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/out/q", Program: "bash", Evidence: sandbox.EvidenceKernel}}}}
 	news := [][]event.BackgroundEnded{nil, {ended}}
 	r.Agent.cfg.News = func() (now []event.BackgroundEnded) {
@@ -25,7 +25,7 @@ func TestNewsIsToldOnce(t *testing.T) {
 	}
 	items := r.check(t)
 	last := r.model.requests[1].Items
-	if note := last[len(last)-1]; note.Kind != model.Note || note.Text != "[background job 1 (x) ended: exit status 1]\n"+
+	if note := last[len(last)-1]; note.Kind != model.Note || note.Text != "[job 1 (x) ended: exit status 1]\n"+
 		"The last of its unread output:\n| q: refused\n| [gone]\n"+
 		"[sandbox] Refused along the way; as far as can be known it is not why the command failed:\n- write /out/q, by bash" {
 		t.Errorf("the second request ends with %+v", note)

@@ -37,7 +37,7 @@ func TestInputShowsWhatIsTypedToWhatWithWhat(t *testing.T) {
 	g := newGate(OnRequest, confined())
 	p := confined().With(sandbox.Grant{Write: []string{"/srv/data"}, Hosts: []sandbox.HostPort{{Host: "a.example", Port: 443}}, Sockets: []string{"/run/docker.sock"}})
 	r := mustAsk(t, g, typing("rm -rf ~\n\x1b[2J\u202e", p))
-	if want := `type "rm -rf ~\n\x1b[2J\u202e" to background command 2 (bash)`; r.Title != want {
+	if want := `type "rm -rf ~\n\x1b[2J\u202e" to job 2 (bash)`; r.Title != want {
 		t.Errorf("title %q, want %q", r.Title, want)
 	}
 	if got := decide.GrantWords(r.Grant); got != "write /srv/data, reach a.example:443, use the socket /run/docker.sock" {

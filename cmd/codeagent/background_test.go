@@ -40,7 +40,7 @@ func TestBackgroundConversation(t *testing.T) {
 				return call("write_stdin", `{"session_id":1,"chars":"hello\n","wait_for":"got hello","yield_time_ms":60000}`)
 			case r.N == 2:
 				return call("shell", `{"command":"mkfifo go 2>/dev/null; echo >go"}`)
-			case !strings.Contains(last.Text, "[background job 1"):
+			case !strings.Contains(last.Text, "[job 1"):
 				return call("shell", `{"command":"sleep 0.1 # the end comes when it comes"}`)
 			}
 			return scripted.Reply{Text: "over"}
@@ -62,7 +62,7 @@ func TestBackgroundConversation(t *testing.T) {
 		if r.code != 0 || !strings.Contains(r.stdout, "over") {
 			t.Fatalf("%v\n%s", r, all)
 		}
-		for _, want := range []string{"running in the background as job 1 (session_id 1)\noutput so far:\nready", "new output:\ngot hello", "[background job 1 (test -t 0 && ", "ended: exit status 3]"} {
+		for _, want := range []string{"running in the background as job 1 (session_id 1)\noutput so far:\nready", "new output:\ngot hello", "[job 1 (test -t 0 && ", "ended: exit status 3]"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("the model was not told %q:\n%s", want, all)
 			}
@@ -95,7 +95,7 @@ func TestBackgroundTellsWhatWasRefused(t *testing.T) {
 				return call("shell", `{"command":"echo up; read x <never","background":true,"wait_for":"up","yield_time_ms":60000}`)
 			case r.N == 2:
 				return call("shell", `{"command":"echo >go"}`)
-			case !strings.Contains(last.Text, "[background job 1"):
+			case !strings.Contains(last.Text, "[job 1"):
 				return call("shell", `{"command":"sleep 0.1 # the end comes when it comes"}`)
 			}
 			return scripted.Reply{Text: "over"}
@@ -118,7 +118,7 @@ func TestBackgroundTellsWhatWasRefused(t *testing.T) {
 				t.Errorf("the model was not told %q:\n%s", want, all)
 			}
 		}
-		for _, want := range []string{"⊘ write " + one, "⊘ write " + two, "ended with codeagent: background command 2 in "} {
+		for _, want := range []string{"⊘ write " + one, "⊘ write " + two, "ended with codeagent: job 2 in "} {
 			if !strings.Contains(r.stderr, want) {
 				t.Errorf("stderr does not say %q: %v", want, r)
 			}
@@ -192,7 +192,7 @@ func TestBackgroundEndsWithCodeagent(t *testing.T) {
 				}
 				eventually(t, "all of them are gone", func() bool { return len(sleepers(n)) == 0 })
 				for id := 1; id <= 2 && tt.signal != syscall.SIGKILL; id++ {
-					if want := fmt.Sprintf("ended with codeagent: background command %d in %s: setsid sleep", id, u.work); !strings.Contains(errs.String(), want) {
+					if want := fmt.Sprintf("ended with codeagent: job %d in %s: setsid sleep", id, u.work); !strings.Contains(errs.String(), want) {
 						t.Errorf("it does not say %q: %s", want, errs.String())
 					}
 				}

@@ -77,7 +77,7 @@ func TestOffersOnTheScreen(t *testing.T) {
 	term.WaitFor("1 running")
 	term.WaitGone("Working")
 	term.Write("/ps\r")
-	term.WaitFor("Background commands")
+	term.WaitFor("Jobs in the background")
 	term.WaitFor("echo ready; sleep 1000")
 	term.Write("\x18") // Ctrl+X
 	term.WaitFor("and all it started?")
@@ -85,7 +85,7 @@ func TestOffersOnTheScreen(t *testing.T) {
 	term.WaitFor("killed · just now")
 	term.WaitGone("1 running")
 	term.Write("\x1b")
-	term.WaitGone("Background commands")
+	term.WaitGone("Jobs in the background")
 
 	f, err := os.Create(u.work + "/a shot.png")
 	if err != nil {

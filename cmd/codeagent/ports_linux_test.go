@@ -168,7 +168,7 @@ func TestSendBackOnTheScreen(t *testing.T) {
 		}
 		term.WaitFor("exit 0")
 		term.Write("\x1b")
-		term.WaitGone("Background commands")
+		term.WaitGone("Jobs in the background")
 		term.WaitFor("job 1 ended: exit 0")
 		if data, _ := os.ReadFile(u.work + "/kept"); string(data) != "new\n" {
 			t.Errorf("the job wrote %q", data)

@@ -75,7 +75,7 @@ func TestSetupOnTheScreen(t *testing.T) {
 	term.Write("\r")
 	term.WaitFor("› scripted")
 	term.Write("\r")
-	term.WaitFor("kept in ~/.config/codeagent/config.toml: ")
+	term.WaitFor("kept in ~/.config/codeagent/config.toml for later starts: ")
 	term.WaitFor("keys/keys.json (mode 600)")
 	term.WaitFor("Ask codeagent")
 	dir := u.home + "/.config/codeagent/"
