@@ -222,7 +222,7 @@ var rooms = []room{
 	{path: "tui/part", floor: 3, imports: []string{"event", "tui/keys", "tui/paint"}, pure: true},
 	// What an MCP server asks: its words, and what is sent to it.
 	{path: "tui/form", floor: 3, imports: []string{"internal/visible", "mcp/inquiry", "tui/composer", "tui/keys", "tui/paint", "tui/part"}, pure: true},
-	{path: "tui/question", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox", "tui/composer", "tui/denial", "tui/diff", "tui/keys", "tui/paint", "tui/part"}, pure: true},
+	{path: "tui/question", floor: 3, imports: []string{"approvals", "approvals/rules", "event", "internal/visible", "sandbox", "tui/composer", "tui/denial", "tui/diff", "tui/keys", "tui/paint", "tui/part"}, pure: true},
 	{path: "tui/transcript", floor: 3, imports: []string{"approvals", "event", "internal/short", "sandbox", "tui/denial", "tui/diff", "tui/home", "tui/keys", "tui/mark", "tui/markdown", "tui/message", "tui/paint", "tui/part"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},
 	{path: "headless", floor: 3, imports: []string{"approvals", "approvals/plain", "event", "internal/short", "internal/visible", "model", "sandbox"}},
 

@@ -157,6 +157,7 @@ func questions() []situation {
 		{name: "question-two", steps: asked(npm, asks(other))},
 		{name: "question-always", steps: asked(lasting)},
 		{name: "question-rule", steps: armed(lasting, presses("ctrl+o", "pgdown", "pgdown", "pgdown"), types("3"), sees("Enter saves"))},
+		{name: "question-rule-toml", steps: armed(lasting, presses("ctrl+o", "pgdown", "pgdown", "pgdown"), types("3"), sees("Enter saves"), presses("ctrl+o"), sees("[[host]]"))},
 		{name: "question-rule-bad", steps: armed(lasting, presses("ctrl+o", "pgdown", "pgdown", "pgdown"), types("3"), sees("Enter saves"), types("bad"), sees("bad value"))},
 		{name: "question-many-hosts", steps: asked(manyHosts)},
 		{name: "question-long-command", steps: asked(long)},

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +62,8 @@ func (r *rig) waits() {
 	}
 }
 
-// TestAlwaysShowsTheRule: the text that would be saved is shown whole; scope and expiry are lines of it, and what Enter saves is what was shown.
+// TestAlwaysShowsTheRule: a sentence says what would be saved, and its text is shown whole on demand; scope and
+// expiry are lines of it, and what Enter saves is what was shown.
 func TestAlwaysShowsTheRule(t *testing.T) {
 	for _, size := range [][2]int{{80, 26}, {40, 24}} {
 		r := newRig(t, size[0], size[1])
@@ -71,18 +73,25 @@ func TestAlwaysShowsTheRule(t *testing.T) {
 			r.press("ctrl+o", "pgdown", "pgdown", "pgdown", "3")
 		}
 		r.wantNone(a)
-		r.has("paths = ['/home/ada/.npm']", "access = 'write'", "hosts = ['registry.npmjs.org:443']", "project = '/home/ada/src/app'", "expires never", "Enter saves")
+		r.has("From now on commands and edits", "may read and write ~/.npm, and", "registry.npmjs.org:443, in the", "~/src/app, until you", "Ctrl+O TOML", "Enter saves")
+		r.lacks("paths =")
+		r.press("ctrl+o")
+		r.has("may read and write ~/.npm, and", "~/src/app, until you")
+		r.press("ctrl+o")
+		r.lacks("paths =")
+		r.press("ctrl+o")
+		r.has("paths = ['/home/ada/.npm']", "access = 'write'", "hosts = ['registry.npmjs.org:443']", "project = '/home/ada/src/app'", "Enter saves")
 		if size[0] == 80 {
 			r.waits()
 			r.pass(r.press("shift+tab", "shift+tab", "shift+tab", "shift+tab", "shift+tab"))
-			r.has("holds in ~/src/app, expires never", "Esc back   Tab scope   Shift+Tab expiry")
+			r.has("~/src/app, until you remove the rule", "Esc back   Ctrl+O sentence   Tab scope")
 			golden.Check(t, "rule-80.txt", r.screen())
 		}
 		r.press("tab")
-		r.has("holds everywhere")
+		r.has("every project,")
 		r.lacks("project =")
 		r.press("tab", "shift+tab", "shift+tab")
-		r.has("expires after", "expires = 2026-01-09", "project = '/home/ada/src/app'")
+		r.has("of 2026-01-09.", "expires = 2026-01-09", "project = '/home/ada/src/app'")
 		r.press("shift+tab", "shift+tab", "shift+tab", "tab")
 		r.lacks("expires =")
 		r.pass(r.press("enter"))
@@ -120,29 +129,60 @@ func TestAnUnsavedRuleInTheTranscript(t *testing.T) {
 	}
 }
 
-// TestTheWholeRuleIsSeenFirst: on a low screen a rule is saved only after each of its rows was
-// visible; Enter goes to the ones that were not.
+// TestTheWholeRuleIsSeenFirst: on a low screen a rule is saved only after each row of its sentence, and of its text
+// where that is shown, was visible; Enter goes to the ones that were not.
 func TestTheWholeRuleIsSeenFirst(t *testing.T) {
-	r := newRig(t, 100, 40)
-	q := always(r)
-	q.Lasting.Project = "# FIRST\n[[path]]\npaths = [" + strings.Repeat("'/srv/a-folder-with-a-long-name',\n", 30) + "]\n" + projectRule
-	a := r.put(q) // all that a yes allows is visible
-	r.send(tea.WindowSizeMsg{Width: 40, Height: 15})
-	r.press("ctrl+y", "3")
-	r.lacks("FIRST")
-	seen := r.screen()
-	for range 60 {
-		r.pass(r.press("enter"))
-		if ans, ok := r.answered(a); ok {
-			if !strings.Contains(seen, "FIRST") || strings.Count(seen, "[[path]]") == 0 {
-				t.Errorf("saved before all was visible: %+v\n%s", ans, seen)
-			}
-			return
-		}
-		r.has("read the whole rule")
-		seen += r.screen()
+	many := ""
+	for i := range 30 {
+		many += fmt.Sprintf("'/srv/a-folder-with-a-long-name-%d',\n", i)
 	}
-	t.Errorf("not saved after all was visible:\n%s", r.screen())
+	for _, text := range []bool{false, true} {
+		r := newRig(t, 100, 40)
+		q := always(r)
+		q.Lasting.Project = "# FIRST\n[[path]]\naccess = 'write'\npaths = [" + many + "'/srv/LAST']\n" + projectRule
+		a := r.put(q) // all that a yes allows is visible
+		r.send(tea.WindowSizeMsg{Width: 40, Height: 15})
+		r.press("ctrl+y", "3")
+		r.lacks("FIRST")
+		r.lacks("/srv/LAST, ")
+		seen := r.screen()
+		if text {
+			r.press("ctrl+o")
+			r.lacks("FIRST")
+			seen += r.screen()
+		}
+		saved := false
+		for range 120 {
+			r.pass(r.press("enter"))
+			if ans, ok := r.answered(a); ok {
+				if !strings.Contains(seen, "/srv/LAST, ") || !strings.Contains(seen, "until you remove the") || text != strings.Contains(seen, "FIRST") || text != strings.Contains(seen, "[[path]]") {
+					t.Errorf("saved before all was visible: %+v\n%s", ans, seen)
+				}
+				saved = true
+				break
+			}
+			r.has("read the whole rule")
+			seen += r.screen()
+		}
+		if !saved {
+			t.Errorf("not saved after all was visible:\n%s", r.screen())
+		}
+	}
+}
+
+// TestARuleIsDrawnBeforeItIsSaved: what came in one burst with Enter was not visible.
+func TestARuleIsDrawnBeforeItIsSaved(t *testing.T) {
+	r := newRig(t, 80, 26)
+	a := r.put(always(r))
+	r.press("ctrl+y", "3")
+	r.app.paste("# not drawn")
+	r.app.Update(tea.KeyPressMsg(keyOf("enter")))
+	r.wantNone(a)
+	r.has("read the whole rule", "# not drawn", "From now on")
+	r.pass(r.press("enter"))
+	if ans, ok := r.answered(a); !ok || !strings.Contains(ans.Rule, "# not drawn") {
+		t.Errorf("answered %v: %+v", ok, ans)
+	}
 }
 
 // TestARuleThatCannotBeSaved shows why, and nothing of it is lost.
@@ -156,7 +196,7 @@ func TestARuleThatCannotBeSaved(t *testing.T) {
 	r.has("▲ rule:2:10: bad value", "# bad 漢")
 	r.press("left", "left", "backspace", "backspace", "backspace")
 	r.lacks("bad value")
-	r.app.paste("fine")
+	r.send(tea.PasteMsg{Content: "fine"})
 	r.pass(r.press("enter"))
 	if ans, ok := r.answered(a); !ok || !strings.HasSuffix(ans.Rule, "# fine 漢") {
 		t.Errorf("answered %v: %+v", ok, ans)
@@ -174,7 +214,7 @@ func TestBackFromARule(t *testing.T) {
 	r.lacks("Enter saves")
 	r.pass(saving)
 	r.wantNone(a)
-	r.press("3")
+	r.press("3", "ctrl+o")
 	r.has("project = '/home/ada/src/app'")
 	saving = r.press("enter")
 	r.typeText("x") // changed while it is checked

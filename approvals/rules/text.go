@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"codeagent/sandbox"
 
@@ -15,16 +16,7 @@ import (
 
 // String describes the rule in one line: "allow git status|diff".
 func (r *Rule) String() string {
-	var of []string
-	for _, alternatives := range r.Words {
-		words := slices.Clone(alternatives)
-		for i, word := range words {
-			if strings.ContainsAny(word, " \t\n|\"") {
-				words[i] = strconv.Quote(word) // quoted, since a person could take it for several words
-			}
-		}
-		of = append(of, strings.Join(words, "|"))
-	}
+	of := r.shown()
 	if r.Exact {
 		of = append(of, "(and no more)")
 	}
@@ -44,6 +36,91 @@ func (r *Rule) String() string {
 		out += ": " + r.Reason
 	}
 	return out
+}
+
+// shown returns the words of a command, alternatives as "status|diff".
+func (r *Rule) shown() (out []string) {
+	for _, alternatives := range r.Words {
+		words := slices.Clone(alternatives)
+		for i, word := range words {
+			if strings.ContainsAny(word, " \t\n|\"") {
+				words[i] = strconv.Quote(word) // quoted, since a person could take it for several words
+			}
+		}
+		out = append(out, strings.Join(words, "|"))
+	}
+	return out
+}
+
+// Sentence says in plain words what the rules decide, where and until when: one line for all
+// neighbours with the same project and end. show may shorten a path. Nothing is cut, and a
+// name that could be taken for words of the sentence is quoted.
+func Sentence(list []*Rule, show func(path string) string) string {
+	var out []string
+	last := ""
+	for _, r := range list {
+		tail := ", in every project"
+		if r.Project != "" {
+			tail = ", in the project " + named(show(r.Project))
+		}
+		switch until := r.Until(); {
+		case r.Expires.IsZero():
+			tail += ", until you remove the rule."
+		case len(until) == len(time.DateOnly):
+			tail += ", until the end of " + until + "."
+		default:
+			tail += ", until " + until + "."
+		}
+		if n := len(out) - 1; n >= 0 && tail == last {
+			out[n] = strings.TrimSuffix(out[n], tail) + ", and " + r.says(show) + tail
+		} else {
+			out = append(out, "From now on "+r.says(show)+tail)
+		}
+		last = tail
+	}
+	return strings.Join(out, "\n")
+}
+
+// says is what the rule decides about.
+func (r *Rule) says(show func(path string) string) string {
+	var names []string
+	for _, p := range r.Paths {
+		names = append(names, named(show(p)))
+	}
+	names = append(names, sandbox.HostsOf(r.Hosts)...)
+	does := map[Access]string{Read: "commands and edits may read ", Write: "commands and edits may read and write ", Fetch: "fetches may connect to ", "": "commands and fetches may connect to "}
+	if len(names) > 0 {
+		return does[r.Access] + strings.Join(names, ", ")
+	}
+	what, may := "the command "+strconv.Quote(strings.Join(r.shown(), " ")), "run in the sandbox"
+	if r.Tool != "" {
+		what, may = "the tool "+named(r.Tool), "be called"
+		if server, all := strings.CutSuffix(r.Tool, anyTool); all {
+			what = "every tool of the server " + named(server)
+		}
+	} else if r.Exact {
+		what += ", with no further words,"
+	} else {
+		what += ", whatever words follow,"
+	}
+	out := map[Decision]string{Allow: what + " may " + may + " without a question", Ask: what + " may " + may + " only after a question", Forbid: what + " may not " + may}[r.Decision]
+	if r.Described != "" {
+		out += " while the server describes it as " + named(r.Described)
+	}
+	if r.Reason != "" {
+		out += ", for the reason " + strconv.Quote(r.Reason)
+	}
+	return out
+}
+
+// named quotes a name unless it is plain: letters, digits and what paths often contain.
+func named(name string) string {
+	if name == "" || strings.ContainsFunc(name, func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("/._-~+@", c)
+	}) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // TOML returns a rule as an entry that can be appended to a file.

@@ -44,6 +44,12 @@ func TestAlways(t *testing.T) {
 				return m != nil
 			})
 			term.Write("\x19" + key)
+			term.WaitFor("From now on commands and edits may read and write ~/" + name + ", in the project ")
+			term.WaitFor("until you remove the rule.")
+			if strings.Contains(term.Raw(), "paths = ") {
+				t.Error("the text of the rule is shown before it is wanted")
+			}
+			term.Write("\x0f")
 			term.WaitFor("paths = ['" + filepath.Join(u.home, name) + "']")
 			term.WaitFor("Enter saves")
 			term.Write("\r")
@@ -124,6 +130,8 @@ func TestAlwaysForACommand(t *testing.T) {
 		if asks {
 			term.WaitFor("touch wants to run")
 			term.Write("\x193")
+			term.WaitFor(`From now on the command "touch made", with no further words, may run in the sandbox without a question`)
+			term.Write("\x0f")
 			term.WaitFor("words = ['touch', 'made']")
 			term.WaitFor("exact = true")
 			term.WaitFor("Enter saves")

@@ -78,6 +78,7 @@ func standard() []Binding {
 		{InNote, []string{"enter"}, Send, "send the answer, or save the note and go back to the options"},
 
 		{InRule, []string{"enter"}, Send, "save the rule and answer yes; the text can be edited like a message"},
+		{InRule, []string{"ctrl+o"}, Toggle, "show the TOML that is saved, to edit it, or the sentence alone"},
 		{InRule, []string{"tab"}, RuleScope, "let it hold everywhere, or in this project"},
 		{InRule, []string{"shift+tab"}, RuleExpiry, "let it expire after a day, a week, a month, three months, or never"},
 		{InRule, []string{"esc"}, Back, "go back to the question; nothing is saved"},

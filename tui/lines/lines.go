@@ -151,6 +151,9 @@ func (f *Face) rule(q *question.Question, text string) part.Intent {
 	case "scope":
 		q.Rule.ToggleScope()
 		f.part = nil
+	case "toml":
+		q.Rule.Toggle()
+		f.part = nil
 	default:
 		q.Rule = nil
 	}
@@ -236,7 +239,7 @@ func (f *Face) writeQuestion(s Scene) (opens part.Intent) {
 		drawn := q.View(part.Canvas{Theme: c.Theme, Width: c.Width, Home: c.Home, Now: c.Now}, Tallest)
 		drawn.Seen()
 		f.printAll(drawn.Lines)
-		f.print("Enter saves this rule; the word scope changes where it holds; anything else goes back")
+		f.print("Enter saves this rule; the word scope changes where it holds; toml shows its text; anything else goes back")
 	default:
 		q.Arm(false) // for what its drawing offers
 		lines, _, _ := question.NewPage(q, c.Home, func() time.Time { return c.Now }).View(c.Theme, c.Width, Tallest)

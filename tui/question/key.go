@@ -80,16 +80,22 @@ func (q *Question) ruleKey(k keys.Key) (part.Intent, bool) {
 		r.ToggleScope()
 	case keys.RuleExpiry:
 		r.nextExpiry(q.now())
+	case keys.Toggle:
+		r.Toggle()
+		return nil, true
 	case keys.None:
+		do = q.keys.Find(k, keys.InComposer)
 		if s := keys.Typed(k); s != "" {
 			r.Text.Typed(s)
-		} else {
-			r.Text.Edit(q.keys.Find(k, keys.InComposer), r.width)
+		} else if r.open {
+			r.Text.Edit(do, r.width)
+		} else if do == keys.Up || do == keys.Down {
+			r.said.Edit(do, r.width)
 		}
 		if r.Text.Text == before {
 			return nil, true
 		}
-		r.changed()
+		r.edit()
 	default:
 		return nil, false
 	}
@@ -103,7 +109,7 @@ func (q *Question) Paste(s string) part.Intent {
 		return nil
 	}
 	q.Rule.Text.Paste(s)
-	q.Rule.changed()
+	q.Rule.edit()
 	return q.checkSoon()
 }
 

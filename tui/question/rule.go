@@ -1,34 +1,44 @@
 package question
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/approvals/rules"
 	"codeagent/internal/visible"
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
 )
 
-// Rule is the rule that the answer "always" would save, while the person reads and edits it.
-// Its text is what is saved, whole: scope and expiry are lines of it.
+// Rule is the rule that the answer "always" would save, while the person reads and edits it: first
+// a sentence that is computed from it, on demand its text. The text is what is saved, whole: scope
+// and expiry are lines of it.
 type Rule struct {
 	// Text is the rule.
-	Text    composer.Composer
-	lasting *approvals.Lasting
-	keys    *keys.Table
-	width   int // of the text on the last drawing
-	days    int // until it expires, as set by a key; 0: no such line
-	problem string
+	Text composer.Composer
+	// said is the sentence about the text; empty if that cannot be read.
+	said composer.Composer
+	// open: the text is shown; opened: it was once, and so must all be seen.
+	open, opened bool
+	lasting      *approvals.Lasting
+	keys         *keys.Table
+	width        int // of the text on the last drawing
+	days         int // until it expires, as set by a key; 0: no such line
+	problem      string
 	// checking: the text is being checked for saving.
 	checking bool
 	// changes counts the changes of the text, so that the result of a check is shown only for the
 	// text that was checked.
 	changes int
-	// seen are the rows of the text that were visible, all those of the present text.
-	seen map[string]bool
-	all  []string
+	// drawn is the change that was drawn last. seen are the rows that were visible. all must be
+	// before the rule is saved: those of the sentence, and those of a text that was opened.
+	drawn int
+	seen  map[string]bool
+	all   []string
+	lines int // of all, those of the sentence
 }
 
 // expiries are the days that a key cycles through.
@@ -42,30 +52,44 @@ func (q *Question) openRule() {
 }
 
 func (r *Rule) set(text string) {
-	r.Text.Set("")
+	fill(&r.Text, text)
+	r.changed()
+}
+
+func fill(c *composer.Composer, text string) {
+	c.Set("")
 	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		if i > 0 {
 			line = "\n" + line
 		}
-		r.Text.Typed(line) // not as a paste: a long one would be folded
+		c.Typed(line) // not as a paste: a long one would be folded
 	}
-	r.changed()
 }
 
 // changed records that the text was changed.
 func (r *Rule) changed() { r.changes, r.problem, r.checking = r.changes+1, "", false }
 
-// read reports whether all of the text was visible. If not, it goes to
-// the first row that was not.
+// edit records that the person changed the text itself.
+func (r *Rule) edit() { r.open = true; r.changed() }
+
+// Toggle shows the text below its sentence, or the sentence alone.
+func (r *Rule) Toggle() { r.open = !r.open }
+
+// read reports whether all was visible. If not, it goes to the first row that was not.
 func (r *Rule) read() bool {
-	for at, row := range r.all {
-		if !r.seen[row] {
-			r.Text.GoTo(at, r.width)
-			r.problem = "read the whole rule before it is saved"
-			return false
-		}
+	at := slices.IndexFunc(r.all, func(row string) bool { return !r.seen[row] })
+	if at < 0 && r.drawn == r.changes {
+		return true
 	}
-	return true
+	if at >= r.lines {
+		r.open = true
+		r.Text.GoTo(at-r.lines, r.width)
+	} else if at >= 0 {
+		r.open = false
+		r.said.GoTo(at, r.width)
+	}
+	r.problem = "read the whole rule before it is saved"
+	return false
 }
 
 // check returns what checks the present text, and what takes its result: whether the text can be
@@ -87,7 +111,7 @@ func (r *Rule) check(saving bool) (check func() error, done func(error) bool) {
 
 // ToggleScope changes between this project and everywhere.
 func (r *Rule) ToggleScope() {
-	if r.value("project") != "" {
+	if slices.ContainsFunc(strings.Split(r.Text.Value(), "\n"), func(l string) bool { return isLine(l, "project") }) {
 		r.set(withLine(r.Text.Value(), "project", ""))
 		return
 	}
@@ -133,61 +157,80 @@ func isLine(line, key string) bool {
 	return ok && strings.TrimSpace(name) == key
 }
 
-// value returns what the text's lines set key to, each once.
-func (r *Rule) value(key string) string {
-	var out []string
-	for line := range strings.Lines(r.Text.Value()) {
-		if _, v, ok := strings.Cut(line, "="); ok && isLine(line, key) {
-			v = strings.Trim(strings.TrimSpace(v), `'"`)
-			if len(out) == 0 || out[len(out)-1] != v {
-				out = append(out, v)
-			}
-		}
+// say computes the sentence of a text that changed.
+func (r *Rule) say(home string) {
+	if r.drawn == r.changes {
+		return
 	}
-	return strings.Join(out, ", ")
+	r.drawn = r.changes
+	list, _ := rules.ParseUntested("rule", []byte(r.Text.Value()), home) // what is wrong is shown by check
+	fill(&r.said, rules.Sentence(list, func(path string) string { return paint.Tilde(path, home) }))
+	r.said.GoTo(0, r.width)
 }
 
-// view draws the rule below a title in at most h rows: those of its text apart. x and y are the
-// cursor's place; until says when the question ends.
+// view draws the rule below a title in at most h rows: those of its sentence and text apart. x and
+// y are the cursor's place; until says when the question ends.
 func (r *Rule) view(t *paint.Theme, w, h int, home string, until []paint.Span) (rows, text []string, x, y int) {
 	r.width = max(w-6, 8)
-	foot := r.foot(t, w, home, until)
+	r.say(home)
+	r.open = r.open || r.said.Empty()
+	r.opened = r.opened || r.open
+	foot := r.foot(t, w, until)
 	if len(foot) > max(h-2, 0) { // an error may be long: its beginning, above the keys
 		foot = append(foot[:max(h-3, 0)], foot[len(foot)-1])
 	}
-	whole := r.Text
-	r.all, _, _ = whole.View(t, r.width, len(whole.Rows(r.width)))
-	text, x, y = r.Text.View(t, r.width, max(min(len(r.all), h-len(foot)), 1))
-	for _, l := range text {
-		rows = append(rows, "   "+t.Paint(paint.Accent, "▏")+l)
+	said, whole, room := rowsOf(t, r.said, r.width), rowsOf(t, r.Text, r.width), h-len(foot)
+	if r.all, r.lines = said, len(said); r.opened {
+		r.all = slices.Concat(said, whole)
+	}
+	if !r.open {
+		text, x, y = r.said.View(t, r.width, max(min(len(said), room), 1))
+		said, x = text, x-1
+	} else {
+		if len(said)+3 > room { // Toggle shows it, and so does saving before it was visible
+			said = nil
+		}
+		text, x, y = r.Text.View(t, r.width, max(min(len(whole), room-len(said)), 1))
+		text, y = slices.Concat(said, text), y+len(said)
+	}
+	for i, l := range text {
+		if i < len(said) {
+			rows = append(rows, "   "+l)
+		} else {
+			rows = append(rows, "   "+t.Paint(paint.Accent, "▏")+l)
+		}
 	}
 	return append(rows, foot...), text, x + 4, y
 }
 
-// foot says what the rule is for, or what is wrong with it, and the keys.
-func (r *Rule) foot(t *paint.Theme, w int, home string, until []paint.Span) []string {
+// rowsOf draws all rows of c.
+func rowsOf(t *paint.Theme, c composer.Composer, w int) (rows []string) {
+	if !c.Empty() {
+		rows, _, _ = c.View(t, w, len(c.Rows(w)))
+	}
+	return rows
+}
+
+// foot says what is wrong with the rule, and the keys.
+func (r *Rule) foot(t *paint.Theme, w int, until []paint.Span) (out []string) {
 	row := func(label string, text paint.Span) []string {
 		return t.Hang(w-1, paint.Dim.Span("   "+label), paint.Flat([]paint.Span{text})...)
 	}
-	scope, expires := "everywhere", "never"
-	if p := r.value("project"); p != "" {
-		scope = "in " + paint.Tilde(p, home)
-	}
-	if e := r.value("expires"); e != "" {
-		expires = "after " + e
-	}
-	out := row("holds ", paint.Text.Span(visible.Fact(scope+", expires "+expires)))
 	switch {
 	case r.checking:
 		out = append(out, row("", paint.Dim.Span("checking …"))...)
 	case r.problem != "":
 		out = append(out, row("▲ ", paint.Warn.Span(visible.Fact(r.problem)))...)
 	}
+	toggle := " TOML"
+	if r.open {
+		toggle = " sentence"
+	}
 	var hints []paint.Span
 	for _, h := range []struct {
 		do   keys.Action
 		does string
-	}{{keys.Send, " saves"}, {keys.Back, " back"}, {keys.RuleScope, " scope"}, {keys.RuleExpiry, " expiry"}} {
+	}{{keys.Send, " saves"}, {keys.Back, " back"}, {keys.Toggle, toggle}, {keys.RuleScope, " scope"}, {keys.RuleExpiry, " expiry"}} {
 		hints = append(hints, paint.Accent.Span("   "+r.keys.Name(keys.InRule, h.do)), paint.Dim.Span(h.does))
 	}
 	if w < paint.Narrow {
