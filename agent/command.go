@@ -50,7 +50,7 @@ func (a *Agent) Command(ctx context.Context, command string) error {
 	c.plan()
 	res, err := c.contained(ctx)
 	text, events := c.report(ctx, res, err)
-	a.append(model.Item{Kind: model.Note, Text: userRan + strings.ReplaceAll(command, "\n", "\n> ") + "\n| " + strings.ReplaceAll(text, "\n", "\n| "), Failed: res.Failed || err != nil, Carried: c.carried(text, events)})
+	a.append(model.Item{Kind: model.Note, Typed: "! " + command, Text: userRan + strings.ReplaceAll(command, "\n", "\n> ") + "\n| " + strings.ReplaceAll(text, "\n", "\n| "), Failed: res.Failed || err != nil, Carried: c.carried(text, events)})
 	for _, e := range events {
 		a.emit(e)
 	}

@@ -50,7 +50,7 @@ func TestCompactOnTheScreen(t *testing.T) {
 			}
 		}
 		term.Write(leave)
-		term.WaitFor("to resume: codeagent resume ")
+		term.WaitFor("  codeagent resume ")
 
 		term = screen("resume", "--last")
 		term.WaitFor("the third answer")

@@ -58,7 +58,7 @@ func TestResumeOnTheScreen(t *testing.T) {
 			t.Errorf("no %q in %v", want, r)
 		}
 		term.Write(leave)
-		term.WaitFor("to resume: codeagent resume ")
+		term.WaitFor("  codeagent resume ")
 		if r := env("exec", "resume", "--last", "--model", "test", "the third question"); r.code != 0 || r.stdout != "the third answer\n" {
 			t.Error(r)
 		}

@@ -75,7 +75,7 @@ func TestLines(t *testing.T) {
 		if err := term.WaitExit(); err != nil {
 			t.Error(err)
 		}
-		if raw := term.Raw(); strings.Contains(raw, "\x1b") || !strings.Contains(raw, "to resume: ") {
+		if raw := term.Raw(); strings.Contains(raw, "\x1b") || !strings.Contains(raw, "  codeagent resume ") {
 			t.Errorf("%s, %s: %q", how[0], how[1], raw)
 		}
 		if _, err := os.Lstat(u.home + "/a"); err == nil {

@@ -120,7 +120,7 @@ func TestFirstServedModelIsTaken(t *testing.T) {
 	srv := serve(t, scripted.Reply{Text: "hello from the first"})
 	term, _ := onScreen(t, srv.URL, "hello")
 	term.WaitFor("hello from the first")
-	term.WaitGone(unnamedModel)
+	term.WaitGone(unnamedModel + " ·") // in the footer
 	if got := srv.Requests(); len(got) == 0 || got[len(got)-1].Model == "" {
 		t.Errorf("no model was named: %+v", got)
 	}

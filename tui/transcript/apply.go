@@ -383,7 +383,7 @@ func (t *Transcript) applyFinish(e event.TurnFinished) {
 		t.Note(word.LevelWarning, text)
 	}
 	end := map[word.TurnOutcome]string{word.TurnInterrupted: "Interrupted", word.TurnStopped: "Stopped"}[e.Outcome]
-	if took := t.now().Sub(t.began).Truncate(time.Second); took >= shortTurn && !t.began.IsZero() {
+	if took := t.now().Sub(t.began).Truncate(time.Second); took >= shortTurn && !t.began.IsZero() && !t.session.Tour {
 		if end != "" {
 			end += " after " + short.Duration(took)
 		} else {
@@ -395,7 +395,7 @@ func (t *Transcript) applyFinish(e event.TurnFinished) {
 	}
 }
 
-// shortTurn is how long a turn takes whose time is not shown.
+// shortTurn is how long a turn takes whose time is not shown. That of a tour, which plays at a pace, says nothing.
 const shortTurn = 5 * time.Second
 
 // welcome opens the transcript.

@@ -46,16 +46,16 @@ func (r *record) showPast(emit func(event.Event), set *tools.Set, o Options) {
 		}
 		replay(emit, set, slices.Values(items[older:]))
 	}
-	name, from := r.Log.ID(), ""
+	name, from := r.Log.ID(), "session"
 	if o.Attended {
 		name = "“" + visible.Line(r.Log.Name()) + "”"
 	}
 	text := "resumed session " + name
 	if o.From != nil && o.From.Fork {
-		if from = o.From.ID + ": "; o.Attended {
-			from = ""
+		if !o.Attended {
+			from += " " + o.From.ID
 		}
-		text = "forked session " + from + "this copy is " + name
+		text = "forked " + from + ": this copy is " + name
 	}
 	if r.before.Omitted {
 		text += "; its beginning is too long for the model"

@@ -33,6 +33,7 @@ import (
 	"codeagent/tui"
 	"codeagent/tui/attention"
 	"codeagent/tui/message"
+	"codeagent/tui/paint"
 )
 
 // Options holds what differs between the commands that open the screen.
@@ -160,7 +161,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 		ses.ReportTourFiles() // files left when the tour was stopped, or kept
 	}
 	if ses.Record != nil && ses.Record.Log.Kept() {
-		fmt.Fprintf(s.Out, "to resume: codeagent resume %s  # %s\n", ses.Record.Log.ID(), visible.Line(ses.Record.Log.Name()))
+		fmt.Fprintf(s.Out, "to resume “%s”:\n  codeagent resume %s\n", paint.Cut(visible.Line(ses.Record.Log.Name()), 40), ses.Record.Log.ID())
 	}
 	return kept.next, err
 }
