@@ -233,7 +233,7 @@ func (c Config) Managed(prefix string) (keys []string) {
 // names the setting that does not allow a grant, for a fetch or a command; "" allows it.
 type Ceiling func(o Opening, fetch bool) string
 
-// Opening is what would be opened: as in sandbox.Grant.
+// Opening is what would be opened: as in sandbox.Grant, which only approvals may build.
 type Opening struct {
 	Write, Read, Sockets []string
 	Hosts                []sandbox.HostPort
@@ -289,7 +289,7 @@ func (c Config) Ceiling(at Place) (Ceiling, error) {
 	return func(g Opening, fetch bool) string {
 		key := says(keys[0], g.Unsandboxed && !c.opensAll())
 		for _, p := range g.Write {
-			named := slices.ContainsFunc([]bool{dirsSet, filesSet}, func(set bool) bool { return set }) && !sandbox.CoveredBy(roots, p)
+			named := (dirsSet || filesSet) && !sandbox.CoveredBy(roots, p)
 			j := closed.JudgeWrite(p)
 			key = cmp.Or(key, says("sandbox.mode", mode.value == ReadOnly), says("sandbox.add_dirs", named), says("sandbox.add_files", named))
 			if !j.Allowed {
