@@ -26,21 +26,26 @@ func (p problem) String() string {
 	return text
 }
 
-// count counts the errors by what they say: an edit may move them.
+// says is what an error is known by: an edit may move it.
+func (p problem) says() string { return p.message + "\x00" + p.label }
+
+// count counts the errors by what they say.
 func count(list []problem) map[string]int {
 	out := map[string]int{}
 	for _, p := range list {
-		out[p.message+"\x00"+p.label]++
+		out[p.says()]++
 	}
 	return out
 }
 
 // settle begins a new change: errors that are gone would be new again.
 func (d *document) settle() {
-	if now := count(d.latest); d.heard {
-		for says, n := range d.base {
-			d.base[says] = min(n, now[says])
-		}
+	if !d.heard {
+		return
+	}
+	now := count(d.latest)
+	for says, n := range d.base {
+		d.base[says] = min(n, now[says])
 	}
 }
 
@@ -59,7 +64,7 @@ func (c *Client) Found() (title string, lines []string) {
 		was := d.base
 		d.base = map[string]int{}
 		for _, p := range d.latest {
-			says := p.message + "\x00" + p.label
+			says := p.says()
 			if d.base[says]++; d.base[says] > was[says] {
 				found = append(found, p)
 				if was == nil {
