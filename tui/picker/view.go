@@ -40,7 +40,7 @@ func (p *Picker) View(t *paint.Theme, w, h int) (out []string, x, y int) {
 		foot = []string{"  " + t.Paint(paint.Accent, label) + line[0], t.Row(w-1, paint.Accent.Span("  Enter"), paint.Dim.Span(" "+p.writing.Saves+"   "), paint.Accent.Span("Esc"), paint.Dim.Span(" cancels"))}
 		x, y = paint.Gutter+paint.Width(label)+at, h-2
 	}
-	low := h < min(lowList, p.Height(t, w))
+	low := h < lowList && h < p.Height(t, w)
 	if low && p.asked == nil && p.writing == nil {
 		foot = nil
 	}
