@@ -191,15 +191,7 @@ func (m *app) draw() tea.View {
 	}
 	lines := make([]string, 0, m.height)
 	if m.panel != nil {
-		var over []string
-		h := overlayHeight(m.panel, t, w, a.transcript.height)
-		if h < a.transcript.height {
-			lines = append(lines, m.transcript.View(m.canvas(), a.transcript.height-h)...)
-		}
-		if over, cx, cy = m.panel.View(t, w, h); cy >= 0 {
-			cy += len(lines)
-		}
-		lines = append(lines, over...)
+		lines, cx, cy = m.over(lines, a.transcript.height)
 	} else {
 		lines = append(lines, m.transcript.View(m.canvas(), a.transcript.height)...)
 	}
@@ -263,6 +255,20 @@ func (m *app) draw() tea.View {
 // standing is what applies now.
 func (m *app) standing() footer.Now {
 	return footer.Now{Preset: m.modes.Policy(), Mode: m.modes.Approvals(), Word: m.modes.Word(), Effort: m.offers.Extras.Thinks}
+}
+
+// over adds h rows to lines: the overlay, below the end of the transcript where it is lower. The cursor is
+// counted from the first of lines; y is -1 without one.
+func (m *app) over(lines []string, h int) (all []string, x, y int) {
+	own := overlayHeight(m.panel, m.theme, m.width, h)
+	if own < h {
+		lines = append(lines, m.transcript.View(m.canvas(), h-own)...)
+	}
+	over, x, y := m.panel.View(m.theme, m.width, own)
+	if y >= 0 {
+		y += len(lines)
+	}
+	return append(lines, over...), x, y
 }
 
 // overlayHeight is how many of at most h rows an overlay takes: a list has its own height, and the transcript
