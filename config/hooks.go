@@ -39,7 +39,7 @@ func hook(event, doc string) setting {
 // config.toml does, and anything else in it is an error.
 func (Config) HooksOf(name string, data []byte) (Config, error) {
 	c := newConfig()
-	errs := c.takeFile(name, data)
+	errs := c.takeFile("file", name, data)
 	for _, key := range slices.Sorted(maps.Keys(c.origins)) {
 		if !strings.HasPrefix(key, "hooks.") {
 			errs = append(errs, &Error{c.origins[key], key + ": this file has [[hooks.EVENT]] tables only"})

@@ -121,7 +121,7 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 // Check reports what is wrong with text, as that of File; also what managed settings do not allow.
 func (src Sources) Check(ctx context.Context, text []byte) error {
 	c := newConfig()
-	return errors.Join(append(append(c.takeFile(src.File, text), c.manage(ctx)...), c.checkTogether(), c.takeServers(), c.checkLanguages())...)
+	return errors.Join(append(append(c.takeFile("file", src.File, text), c.manage(ctx)...), c.checkTogether(), c.takeServers(), c.checkLanguages())...)
 }
 
 func newConfig() *Config {
@@ -139,7 +139,7 @@ func (c *Config) loadFile(ctx context.Context, name string) []error {
 	if err != nil {
 		return []error{fmt.Errorf("settings: %w", err)}
 	}
-	return c.takeFile(name, data)
+	return c.takeFile("file", name, data)
 }
 
 // readSome reads a file that a command may have replaced, by a FIFO for example.
@@ -240,11 +240,11 @@ func (c *Config) checkTogether() error {
 	return errors.Join(errs...)
 }
 
-// under returns the first origin of a setting below key.
+// under returns the first origin of key or a setting below it.
 func (c *Config) under(key string) Origin {
 	var first *Origin
 	for k, o := range c.origins {
-		if strings.HasPrefix(k, key+".") && (first == nil || o.Line < first.Line) {
+		if strings.HasPrefix(k+".", key+".") && (first == nil || o.Line < first.Line) {
 			first = &o
 		}
 	}

@@ -54,78 +54,65 @@ func (c *Config) manage(ctx context.Context) (errs []error) {
 	if data == nil {
 		return nil
 	}
-	c.managing = true
-	errs = c.takeFile(ManagedFile, data)
-	c.managing = false
-	c.imply()
-	for _, m := range c.managed {
+	c.most = newConfig()
+	errs = c.most.takeFile(managedKind, ManagedFile, data)
+	c.most.imply()
+	for _, m := range c.most.managed {
 		errs = append(errs, c.narrow(m)...)
 	}
+	c.managed = c.most.managed
 	return errs
 }
 
-// imply adds what managed settings are worth nothing without: the sandbox, the policy that refuses, the provider.
+// imply adds to managed settings what they are worth nothing without: the sandbox, the policy that refuses, the
+// provider.
 func (c *Config) imply() {
-	for _, one := range []struct{ table, key, value string }{
-		{"sandbox.", "sandbox.mode", WorkspaceWrite}, {"sandbox.", "sandbox.fallback", "refuse"}, {"granular.", "ask_for_approval", "granular"},
+	for _, one := range []struct{ by, key, value string }{
+		{"sandbox", "sandbox.mode", WorkspaceWrite}, {"sandbox", "sandbox.fallback", "refuse"}, {"granular", "ask_for_approval", "granular"},
 		{"base_url", "model_provider", ""}, {"model", "model_provider", ""},
 	} {
-		i := slices.IndexFunc(c.managed, func(m value) bool {
-			return m.key == one.table || strings.HasSuffix(one.table, ".") && strings.HasPrefix(m.key, one.table)
-		})
-		if _, set := c.decided(one.key); set || i < 0 || one.table == "sandbox." && c.opensAll() {
+		by := c.under(one.by)
+		if _, set := c.origins[one.key]; set || by.Kind != managedKind || one.by == "sandbox" && c.Sandbox.Mode == FullAccess {
 			continue
 		}
 		s, _, _ := find(splitKey(one.key))
-		c.managed = append(c.managed, value{s, one.key, "", one.value, c.managed[i].origin})
+		c.takeFromFile("", value{s, one.key, "", one.value, by})
 	}
-}
-
-// opensAll reports whether the managed settings allow to do without a sandbox.
-func (c *Config) opensAll() bool {
-	m, _ := c.decided("sandbox.mode")
-	return m.value == FullAccess
 }
 
 // decided returns the managed value of key.
 func (c *Config) decided(key string) (value, bool) {
-	for _, m := range c.managed {
-		if m.key == key {
-			return m, true
-		}
+	i := slices.IndexFunc(c.managed, func(m value) bool { return m.key == key })
+	if i < 0 {
+		return value{}, false
 	}
-	return value{}, false
+	return c.managed[i], true
 }
 
-// narrow makes the value of one setting at most m.
+// narrow makes the value of one setting at most m, which is in c.most.
 func (c *Config) narrow(m value) (errs []error) {
-	s := m.setting
-	pattern := splitKey(s.key)
-	if pattern[0] == "models" { // the most specific name would count
+	s, most := m.setting, m.setting.at(c.most, m.name).Interface()
+	if pattern := splitKey(s.key); pattern[0] == "models" { // the most specific name would count
 		for name := range c.Models {
 			key := strings.Join([]string{"models", name, pattern[2]}, ".")
-			if o, set := c.origins[key]; set && o.Kind != managedKind && !s.within(m.value, s.at(c, name).Interface()) {
+			if o, set := c.origins[key]; set && o.Kind != managedKind && !s.within(most, s.at(c, name).Interface()) {
 				errs = append(errs, m.widens(key, o))
 			}
 		}
 	}
 	origin, set := c.origins[m.key]
-	now := s.unset()
-	if set || !strings.Contains(s.key, "NAME") && s.event == "" {
+	var now any // nil: there is no entry of that name
+	if set || !slices.Contains(s.place().way, byName) {
 		now = s.at(c, m.name).Interface()
 	}
 	list, more := now.([]string)
-	switch {
+	switch within := s.within(most, now); {
 	case more && s.narrower:
 		c.take(s, m.key, m.name, union(m.value.([]string), list), m.origin)
-	case s.within(m.value, now):
-		if reflect.DeepEqual(now, s.plain(m.value)) {
-			c.take(s, m.key, m.name, m.value, m.origin)
-		}
-	case !set:
-		c.take(s, m.key, m.name, m.value, m.origin)
-	default:
+	case set && !within:
 		errs = append(errs, m.widens(m.key, origin))
+	case !within || reflect.DeepEqual(now, most):
+		c.take(s, m.key, m.name, m.value, m.origin)
 	}
 	return errs
 }
@@ -141,45 +128,23 @@ func (m value) widens(key string, o Origin) error {
 	return &Error{o, fmt.Sprintf("%s: the managed settings of this machine decide (%s%s), and this is not within that", key, m.origin, text)}
 }
 
-// unset is the value of a setting with a NAME that nothing set.
-func (s setting) unset() any {
-	if s.def != "" {
-		if v, err := s.parseValue(s.def); err == nil {
-			return s.plain(v)
-		}
-	}
-	return reflect.Zero(s.place().of).Interface()
-}
-
-// plain is a checked value as the Config has it.
-func (s setting) plain(v any) any {
-	var c = newConfig()
-	s.apply(c, "plain", v)
-	return s.at(c, "plain").Interface()
-}
-
-// within reports whether v, as the Config has it, is most, as check returns it, or narrower.
+// within reports whether v is most or narrower, both as the Config has them.
 func (s setting) within(most, v any) bool {
-	if k := s.place().of.Kind(); k == reflect.String || k == reflect.Bool {
-		for at, ok := fmt.Sprint(v), true; ok; at, ok = s.wider[at] {
-			if at == fmt.Sprint(most) {
-				return true
-			}
-		}
-		return false
-	}
 	switch most := most.(type) {
 	case int64:
-		if n, ok := v.(int64); ok && s.narrower && (most == 0 || n != 0 && n <= most) {
+		if n, _ := v.(int64); s.narrower && (most == 0 || n != 0 && n <= most) {
 			return true
 		}
 	case []string:
-		if list := v.([]string); s.opens {
-			return !slices.ContainsFunc(list, func(one string) bool { return !slices.Contains(most, one) })
-		}
-		return slices.Equal(most, v.([]string))
+		list, _ := v.([]string)
+		return slices.Equal(most, list) || s.opens && !slices.ContainsFunc(list, func(one string) bool { return !slices.Contains(most, one) })
 	}
-	return reflect.DeepEqual(v, s.plain(most))
+	for at, ok := s.wider[fmt.Sprint(v)]; ok; at, ok = s.wider[at] {
+		if at == fmt.Sprint(most) {
+			return true
+		}
+	}
+	return reflect.DeepEqual(v, most)
 }
 
 func union(a, b []string) []string {
@@ -246,72 +211,45 @@ func (c Config) Ceiling(at Place) (Ceiling, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	list := func(key string) (values []string, set bool) {
-		m, set := c.decided(key)
-		values, _ = m.value.([]string)
-		return values, set
-	}
-	own := c
-	own.Sandbox.DenyRead, _ = list("sandbox.deny_read")
-	own.Sandbox.Protected, _ = list("sandbox.protected")
-	secrets, _ := c.decided("sandbox.deny_secrets")
-	own.Sandbox.DenySecrets = secrets.value == true
-	b := newBuilder(own, at)
+	most := *c.most
+	most.Sandbox.Network = "" // hosts are compared by their names
+	b := newBuilder(most, at)
 	_, err := b.places()
 	closed := sandbox.Policy{Write: []sandbox.Root{{Path: "/"}}}
 	err = cmp.Or(err, b.denyRead(&closed), b.protectNamed(&closed))
-	dirs, dirsSet := list("sandbox.add_dirs")
-	files, filesSet := list("sandbox.add_files")
-	sockets, socketsSet := list("sandbox.allow_sockets")
-	commands, hostsSet := list("sandbox.allow_hosts")
-	pages, pagesSet := list("sandbox.allow_fetch")
-	paths := func(names []string) (out []string) {
-		for _, name := range names {
-			made, bad := b.opened(name)
-			err = cmp.Or(err, bad)
-			out = append(out, made)
-		}
-		return out
+	network, sockets, bad := b.network()
+	fetched, worse := most.hosts("sandbox.allow_fetch", slices.Concat(most.Sandbox.AllowHosts, most.Sandbox.AllowFetch))
+	roots := []string{b.workspace}
+	for _, name := range slices.Concat(most.Sandbox.AddDirs, most.Sandbox.AddFiles) {
+		made, bad := b.opened(name)
+		err = cmp.Or(err, bad)
+		roots = append(roots, made)
 	}
-	roots, sockets := append(paths(slices.Concat(dirs, files)), b.workspace), paths(sockets)
-	hosts, bad := c.hosts("sandbox.allow_hosts", commands)
-	fetched, worse := c.hosts("sandbox.allow_fetch", slices.Concat(commands, pages))
 	if err = cmp.Or(err, bad, worse); err != nil {
 		return nil, err
 	}
-	mode, _ := c.decided("sandbox.mode")
-	says := func(key string, closed bool) string {
-		if m, ok := c.decided(key); ok && closed {
-			return key + " (" + m.origin.String() + ")"
+	return func(o Opening, fetch bool) string {
+		elsewhere := slices.ContainsFunc(o.Write, func(p string) bool { return !sandbox.CoveredBy(roots, p) })
+		changed := slices.ContainsFunc(o.Write, func(p string) bool { j := closed.JudgeWrite(p); return !j.Allowed })
+		read := slices.ContainsFunc(o.Read, func(p string) bool { return slices.Contains(closed.DenyGlobs, p) || !closed.JudgeRead(p).Allowed })
+		unlisted := func(hosts []sandbox.HostPort) bool {
+			return slices.ContainsFunc(o.Hosts, func(h sandbox.HostPort) bool { return !slices.Contains(hosts, h) })
+		}
+		for _, one := range []struct {
+			key    string
+			closes bool
+		}{
+			{keys[0], o.Unsandboxed && most.Sandbox.Mode != FullAccess},
+			{"sandbox.mode", most.Sandbox.Mode == ReadOnly && len(o.Write) > 0 || most.Sandbox.Mode == Strict && len(o.Read) > 0},
+			{"sandbox.add_dirs", elsewhere}, {"sandbox.add_files", elsewhere},
+			{"sandbox.protected", changed}, {"sandbox.deny_read", changed || read}, {"sandbox.deny_secrets", changed || read},
+			{"sandbox.allow_fetch", fetch && unlisted(fetched)}, {"sandbox.allow_hosts", !fetch && unlisted(network.Hosts)},
+			{"sandbox.allow_sockets", slices.ContainsFunc(o.Sockets, func(s string) bool { return !slices.Contains(sockets, s) })},
+		} {
+			if m, ok := c.decided(one.key); ok && one.closes {
+				return one.key + " (" + m.origin.String() + ")"
+			}
 		}
 		return ""
-	}
-	return func(g Opening, fetch bool) string {
-		key := says(keys[0], g.Unsandboxed && !c.opensAll())
-		for _, p := range g.Write {
-			named := (dirsSet || filesSet) && !sandbox.CoveredBy(roots, p)
-			j := closed.JudgeWrite(p)
-			key = cmp.Or(key, says("sandbox.mode", mode.value == ReadOnly), says("sandbox.add_dirs", named), says("sandbox.add_files", named))
-			if !j.Allowed {
-				key = cmp.Or(key, says("sandbox.protected", true), says("sandbox.deny_read", true), says("sandbox.deny_secrets", true))
-			}
-		}
-		for _, p := range g.Read {
-			key = cmp.Or(key, says("sandbox.mode", mode.value == Strict))
-			if slices.Contains(closed.DenyGlobs, p) || !closed.JudgeRead(p).Allowed {
-				key = cmp.Or(key, says("sandbox.deny_read", true), says("sandbox.deny_secrets", true))
-			}
-		}
-		for _, h := range g.Hosts {
-			if fetch {
-				key = cmp.Or(key, says("sandbox.allow_fetch", pagesSet && !slices.Contains(fetched, h)))
-			} else {
-				key = cmp.Or(key, says("sandbox.allow_hosts", hostsSet && !slices.Contains(hosts, h)))
-			}
-		}
-		for _, s := range g.Sockets {
-			key = cmp.Or(key, says("sandbox.allow_sockets", socketsSet && !slices.Contains(sockets, s)))
-		}
-		return key
 	}, nil
 }

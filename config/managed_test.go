@@ -45,6 +45,13 @@ var samples = map[kind][]string{
 	number: {"0", "10", "20"},
 }
 
+// plain is a checked value as the Config has it.
+func (s setting) plain(v any) any {
+	c := newConfig()
+	s.apply(c, "plain", v)
+	return s.at(c, "plain").Interface()
+}
+
 // values are the samples that the setting takes.
 func (s setting) values() (out []string) {
 	list := samples[s.kind()]

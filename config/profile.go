@@ -38,7 +38,7 @@ func (f *file) takeProfiles(tree map[string]any) {
 	raw, ok := tree[profilesKey]
 	delete(tree, profilesKey)
 	all, isTable := raw.(map[string]any)
-	if ok && f.config.managing {
+	if ok && f.top.Kind == managedKind {
 		f.say([]string{profilesKey}, "managed settings have no profiles: they hold for everyone")
 		return
 	}
@@ -65,9 +65,9 @@ func (c *Config) takeFromFile(profile string, v value) {
 		c.profiles.models = append(c.profiles.models, model)
 	}
 	switch {
-	case c.managing:
-		v.origin.Kind = managedKind
+	case v.origin.Kind == managedKind:
 		c.managed = append(c.managed, v)
+		fallthrough
 	case profile == "":
 		c.take(v.setting, v.key, v.name, v.value, v.origin)
 	case profile == c.profiles.name:

@@ -16,8 +16,8 @@ import (
 // maxErrors is how many errors of one file are reported at once.
 const maxErrors = 10
 
-func (c *Config) takeFile(name string, data []byte) []error {
-	at := Origin{Kind: "file", Name: name, Line: 1, Column: 1}
+func (c *Config) takeFile(kind, name string, data []byte) []error {
+	at := Origin{Kind: kind, Name: name, Line: 1, Column: 1}
 	// Some editors put a mark before UTF-8 too. TOML begins with ASCII.
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	if len(data) >= 2 && (data[0]&data[1] >= 0xFE || data[0]|data[1] < 0x80 && (data[0] == 0) != (data[1] == 0)) {
