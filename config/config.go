@@ -69,7 +69,7 @@ type sources struct {
 	managed []value
 	most    *Config
 	// keys are the kept keys by the names of providers; unread is why their file is not used.
-	keys   map[string]keptKey
+	keys   map[string]*keptKey
 	unread error
 }
 

@@ -19,17 +19,15 @@ import (
 // A key that a person entered is kept in a file of its own, which no command can read (Paths.Hidden). It
 // is sent only to the scheme and host that it was entered for: another address of the same name gets none.
 
-// keptKey is a kept key, and the scheme and host that it is for.
+// keptKey is a kept key, and the scheme and host that it is for: an entry of the file. What holds one points to
+// it, and no dump follows a pointer.
 type keptKey struct {
-	origin string
-	key    Secret
-}
-
-// keptEntry is an entry of the file.
-type keptEntry struct {
 	Origin string `json:"origin"`
 	Key    string `json:"key"`
 }
+
+func (keptKey) String() string   { return "(hidden)" }
+func (keptKey) GoString() string { return "(hidden)" }
 
 const (
 	// keysMost bounds the file, MostKey a key, in bytes.
@@ -44,7 +42,7 @@ func (p Paths) KeysFile() string { return filepath.Join(p.Keys, "keys.json") }
 
 // readKeys returns the kept keys by the names of their providers. It refuses a file that others could have
 // read or written.
-func readKeys(ctx context.Context, file string) (map[string]keptKey, error) {
+func readKeys(ctx context.Context, file string) (map[string]*keptKey, error) {
 	data, err := hostfile.Within(ctx, func() ([]byte, error) {
 		f, err := hostfile.Open(file)
 		if err != nil {
@@ -64,22 +62,17 @@ func readKeys(ctx context.Context, file string) (map[string]keptKey, error) {
 		}
 		return io.ReadAll(io.LimitReader(f, keysMost))
 	})
+	kept := map[string]*keptKey{}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return kept, nil
 	}
-	var entries map[string]keptEntry
-	if err == nil && json.Unmarshal(data, &entries) != nil { // whose error would quote the file
+	if err == nil && (json.Unmarshal(data, &kept) != nil || kept == nil) { // whose error would quote the file
 		err = errors.New("not as codeagent writes it. Remove it, and enter the keys again")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	kept := map[string]keptKey{}
-	for name, e := range entries {
-		if CheckKey(e.Key) == nil {
-			kept[name] = keptKey{e.Origin, secret(e.Key)}
-		}
-	}
+	maps.DeleteFunc(kept, func(_ string, k *keptKey) bool { return k == nil || CheckKey(k.Key) != nil })
 	return kept, nil
 }
 
@@ -88,15 +81,15 @@ func (p Paths) KeepKey(ctx context.Context, of Provider, getenv func(string) str
 	if err := CheckKey(key); err != nil {
 		return err
 	}
-	return p.changeKeys(ctx, func(kept map[string]keptKey) { kept[of.Name] = keptKey{of.origin(getenv), secret(key)} })
+	return p.changeKeys(ctx, func(kept map[string]*keptKey) { kept[of.Name] = &keptKey{of.origin(getenv), key} })
 }
 
 // ForgetKey removes the key that is kept for the provider of that name.
 func (p Paths) ForgetKey(ctx context.Context, name string) error {
-	return p.changeKeys(ctx, func(kept map[string]keptKey) { delete(kept, name) })
+	return p.changeKeys(ctx, func(kept map[string]*keptKey) { delete(kept, name) })
 }
 
-func (p Paths) changeKeys(ctx context.Context, change func(map[string]keptKey)) error {
+func (p Paths) changeKeys(ctx context.Context, change func(map[string]*keptKey)) error {
 	if err := p.Create(); err != nil {
 		return err
 	}
@@ -105,18 +98,12 @@ func (p Paths) changeKeys(ctx context.Context, change func(map[string]keptKey)) 
 		return fmt.Errorf("%s: %w", p.Keys, err)
 	}
 	defer unlock()
-	before, err := readKeys(ctx, p.KeysFile())
+	kept, err := readKeys(ctx, p.KeysFile())
 	if err != nil {
 		return err
 	}
-	kept := map[string]keptKey{}
-	maps.Copy(kept, before)
 	change(kept)
-	entries := map[string]keptEntry{}
-	for name, k := range kept {
-		entries[name] = keptEntry{k.origin, k.key.Reveal()}
-	}
-	data, err := json.MarshalIndent(entries, "", "  ")
+	data, err := json.MarshalIndent(kept, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -155,12 +142,12 @@ func (p Provider) origin(getenv func(string) string) string {
 
 // WithKey is p with a key that is not kept yet.
 func (p Provider) WithKey(getenv func(string) string, key string) Provider {
-	p.kept = keptKey{p.origin(getenv), secret(key)}
+	p.kept = &keptKey{p.origin(getenv), key}
 	return p
 }
 
 // Kept reports whether codeagent keeps a key under the name of p.
-func (p Provider) Kept() bool { return p.kept.key != Secret{} }
+func (p Provider) Kept() bool { return p.kept != nil }
 
 // KeySource says where the key of p comes from: "$NAME", "key_command", "the kept key"; "" without one.
 func (p Provider) KeySource(getenv func(string) string) string {

@@ -33,7 +33,7 @@ type Provider struct {
 	// Local: the server is on this machine, and may need no key.
 	Local bool
 	// kept is the key that codeagent keeps under Name; unread is why the file of these keys is not used.
-	kept   keptKey
+	kept   *keptKey
 	unread error
 }
 
@@ -231,8 +231,8 @@ func (p Provider) Key(getenv func(string) string) Secret {
 			return secret(key)
 		}
 	}
-	if p.Kept() && p.kept.origin == p.origin(getenv) {
-		return p.kept.key
+	if p.Kept() && p.kept.Origin == p.origin(getenv) {
+		return secret(p.kept.Key)
 	}
 	return Secret{}
 }
@@ -285,8 +285,8 @@ func (p Provider) KeyHints(getenv func(string) string, file string) []string {
 	if p.unread != nil && len(p.KeyCommand) == 0 {
 		hints = append(hints, "the kept keys are not used: "+p.unread.Error())
 	}
-	if p.Kept() && p.kept.origin != p.origin(getenv) {
-		hints = append(hints, "the kept key is for another address, "+quoted(p.kept.origin))
+	if p.Kept() && p.kept.Origin != p.origin(getenv) {
+		hints = append(hints, "the kept key is for another address, "+quoted(p.kept.Origin))
 	}
 	const enter = "enter a key on the screen: codeagent, then /model"
 	switch {
