@@ -23,7 +23,8 @@ func (l *Jobs) Run(ctx context.Context, p sandbox.Policy, b Background, sink Sin
 	if b.Holder != nil {
 		b.Holder = held
 	}
-	j := &Job{about: b, held: held, ctx: life, cancel: func() { cancel(nil) }, done: make(chan struct{}), front: true, back: make(chan struct{}), tell: l.tell}
+	back := make(chan struct{})
+	j := &Job{about: b, held: held, ctx: life, cancel: func() { cancel(nil) }, done: make(chan struct{}), back: back, tell: l.tell}
 	var showing sync.Mutex
 	shown := sink
 	if sink != nil {
@@ -56,7 +57,7 @@ func (l *Jobs) Run(ctx context.Context, p sandbox.Policy, b Background, sink Sin
 			cancel(nil)
 			return nil, out, last
 		}
-	case <-j.back:
+	case <-back:
 	}
 	showing.Lock()
 	sink = nil
@@ -84,22 +85,16 @@ func (l *Jobs) SendBack() (numbers []int, err error) {
 	defer l.mu.Unlock()
 	var stay []*Job
 	for _, j := range l.front {
-		switch {
-		case j.about.Paused:
-		case l.closed:
-			err = ErrClosing
-		case l.running()+l.begun >= maxJobs:
-			err = ErrTooMany
+		id := 0
+		if !j.about.Paused && err == nil {
+			id, err = l.number()
 		}
-		if err != nil || j.about.Paused {
+		if id == 0 {
 			stay = append(stay, j)
 			continue
 		}
-		l.drop()
-		l.last++
-		j.sentBack(l.last)
-		l.list = append(l.list, j)
-		numbers = append(numbers, l.last)
+		j.sentBack(id)
+		l.list, numbers = append(l.list, j), append(numbers, id)
 	}
 	l.front = stay
 	return numbers, err
@@ -109,9 +104,9 @@ func (l *Jobs) SendBack() (numbers []int, err error) {
 func (j *Job) sentBack(id int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.id, j.front = id, false
+	close(j.back)
+	j.id, j.back = id, nil
 	for _, l := range j.heard {
 		j.hear(l)
 	}
-	close(j.back)
 }

@@ -43,8 +43,7 @@ type Job struct {
 	heard   []sandbox.Listener
 	hearing int
 	ports   []Port
-	// front: it runs in the foreground. back is closed when it becomes a job.
-	front   bool
+	// back is closed when the command of the foreground becomes a job; nil from then on.
 	back    chan struct{}
 	tell    func() // the number of jobs or of their ports has changed; not guarded
 	refusal int    // the Order of the last denial that was reported

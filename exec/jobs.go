@@ -169,6 +169,16 @@ func (l *Jobs) begin(ctx context.Context, p sandbox.Policy, b Background, held *
 func (l *Jobs) enter() (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	id, err := l.number()
+	if err == nil {
+		l.begun++
+		l.starting.Add(1)
+	}
+	return id, err
+}
+
+// number gives the next job its number, if there may be one more; mu is held.
+func (l *Jobs) number() (int, error) {
 	switch {
 	case l.closed:
 		return 0, ErrClosing
@@ -177,8 +187,6 @@ func (l *Jobs) enter() (int, error) {
 	}
 	l.drop()
 	l.last++
-	l.begun++
-	l.starting.Add(1)
 	return l.last, nil
 }
 

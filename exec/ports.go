@@ -27,7 +27,7 @@ func (j *Job) listens(l sandbox.Listener) {
 	if j.about.Listens == nil || len(j.heard) >= mostHeard {
 		return
 	}
-	if j.heard = append(j.heard, l); !j.front {
+	if j.heard = append(j.heard, l); j.back == nil {
 		j.hear(l)
 	}
 }
@@ -48,14 +48,7 @@ func (j *Job) hear(l sandbox.Listener) {
 // Publish serves a port of the job at host, an address of the host's loopback, until Unpublish or the
 // job's end. A port that is served already keeps its address.
 func (j *Job) Publish(l sandbox.Listener, host netip.Addr) (netip.AddrPort, error) {
-	at, err := j.publish(l, host)
-	if err == nil {
-		j.tell()
-	}
-	return at, err
-}
-
-func (j *Job) publish(l sandbox.Listener, host netip.Addr) (netip.AddrPort, error) {
+	defer j.tell() // once mu is free
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if i := slices.IndexFunc(j.ports, func(p Port) bool { return p.Number == l.Port }); i >= 0 {
