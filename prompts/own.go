@@ -33,13 +33,12 @@ func ParseOwn(name, text string) Own {
 	return c
 }
 
-// Title says what it is for with that argument.
-func (c Own) Title(argument string) string {
-	return strings.TrimSuffix(c.About+": "+argument, ": ")
+// Prompt puts the arguments in; where the text has no place for them they follow it.
+func (c Own) Prompt(argument string) Prompt {
+	return Prompt{c.expand(argument), strings.TrimSuffix(c.About+": "+argument, ": ")}
 }
 
-// Expand puts the arguments in; where the text has no place for them they follow it.
-func (c Own) Expand(argument string) string {
+func (c Own) expand(argument string) string {
 	var out strings.Builder
 	words, placed := arguments(argument), false
 	for rest := c.Text; rest != ""; {

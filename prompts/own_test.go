@@ -14,7 +14,7 @@ func TestOwn(t *testing.T) {
 		{"$1 $ARGUMENTS", "$2 $ARGUMENTS", "$2 $2 $ARGUMENTS"},
 		{"$1", `''`, ""},
 	} {
-		if got := (Own{Text: c.text}).Expand(c.argument); got != c.want {
+		if got := (Own{Text: c.text}).Prompt(c.argument).Text; got != c.want {
 			t.Errorf("%q with %q is %q, want %q", c.text, c.argument, got, c.want)
 		}
 	}

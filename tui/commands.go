@@ -16,7 +16,6 @@ import (
 	"codeagent/tui/fill"
 	"codeagent/tui/lists"
 	"codeagent/tui/memory"
-	"codeagent/tui/message"
 	"codeagent/tui/page"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
@@ -48,10 +47,8 @@ type Extras struct {
 	// Settings reads those that people change. Setting writes one to the person's own file, and says where.
 	Settings func(ctx context.Context) ([]settings.Setting, error)
 	Setting  func(ctx context.Context, key, value string) (words string, err error)
-	// Init, Review and Plan return prompts. of is "", "base BRANCH" or "commit ID", and what names it.
-	Init   func() string
-	Review func(ctx context.Context, of string) (what, prompt string, err error)
-	Plan   func(task string) string
+	// Review makes a prompt. of is "", "base BRANCH" or "commit ID". Nil: no work is given to the model.
+	Review func(ctx context.Context, of string) (prompts.Prompt, error)
 	// Memory lists the files of instructions, and adds a line of the person's to one; Setting is not set.
 	Memory memory.List
 	// Context counts what fills the model's context.
@@ -120,11 +117,9 @@ func (m *app) commands() slash.Commands {
 		}), Missing: e.Diff == nil},
 		{Name: "mcp", Help: "the MCP servers: state, tools, what their sandboxes open; restart one", Run: shows(func() part.Overlay { return lists.OfServers(s, e.Servers) }), Missing: e.Servers == nil},
 		{Name: "skills", Help: "the skills and hooks in use, and which are left out", Run: text("Skills and hooks", e.Skills, words), Missing: e.Skills == nil},
-		{Name: "plan", Takes: "[task]", Help: "show the model's plan; or have it plan a task, and only read until you accept", Run: m.plan, Missing: e.Plan == nil},
+		{Name: "plan", Takes: "[task]", Help: "show the model's plan; or have it plan a task, and only read until you accept", Run: m.plan, Missing: e.Review == nil},
 		{Name: "review", Takes: "[base BRANCH | commit ID]", Help: "have the model review what is uncommitted, a branch or a commit", Run: e.review, Waits: true, Missing: e.Review == nil},
-		{Name: "init", Help: "have the model write AGENTS.md for this project", Run: func(string) part.Intent {
-			return message.Message{Text: e.Init(), Typed: "/init", About: "AGENTS.md for this project"}
-		}, Missing: e.Init == nil},
+		{Name: "init", Help: "have the model write AGENTS.md for this project", Run: func(string) part.Intent { return templates.Message(prompts.Init(), "init", "") }, Missing: e.Review == nil},
 		{Name: "memory", Takes: "[line]", Help: "which instructions the model follows; add a line to them", Run: func(line string) part.Intent { e.Memory.Setting = s; return e.Memory.Show(line) }, Missing: e.Memory.Add == nil},
 		{Name: "new", Help: "begin a new session; this one can be resumed", Run: leaving("/new", e.Fresh), Waits: true, Missing: e.Fresh == nil},
 		{Name: "clear", Help: "the same as /new", Run: leaving("/clear", e.Fresh), Waits: true, Missing: e.Fresh == nil},
@@ -214,7 +209,7 @@ func (m *app) plan(task string) part.Intent {
 		if m.modes.Gate != nil {
 			m.modes.SetPlan(true)
 		}
-		return message.Message{Text: m.offers.Extras.Plan(task), Typed: "/plan " + task, About: "Plan: " + task}
+		return templates.Message(prompts.PlanFirst(task), "plan", task)
 	case m.modes.Plans() && hint == "":
 		return m.modes.AskPlan()
 	case len(m.facts.Plan) == 0:
@@ -226,8 +221,8 @@ func (m *app) plan(task string) part.Intent {
 // review is /review: a prompt with a diff, which is read first.
 func (e Extras) review(of string) part.Intent {
 	return part.Try(func(ctx context.Context) (part.Intent, error) {
-		what, prompt, err := e.Review(ctx, of)
-		return message.Message{Text: prompt, Typed: strings.TrimSpace("/review " + of), About: "Review of " + what}, err
+		p, err := e.Review(ctx, of)
+		return templates.Message(p, "review", of), err
 	})
 }
 

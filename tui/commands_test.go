@@ -56,9 +56,8 @@ func TestExtras(t *testing.T) {
 			did = append(did, "export "+file)
 			return "/work/" + file, problem
 		},
-		Init: func() string { return "Write AGENTS.md." }, Plan: func(task string) string { return "Plan first: " + task },
-		Review: func(_ context.Context, of string) (string, string, error) {
-			return "the changes since main", "Review " + of + ":\n+x", problem
+		Review: func(_ context.Context, of string) (prompts.Prompt, error) {
+			return prompts.Reviewing(of, "+x", false), problem
 		},
 	}
 	do := func(command string) {
@@ -91,7 +90,7 @@ func TestExtras(t *testing.T) {
 			t.Errorf("%s is not shown as itself:\n%s", command, s)
 		}
 	}
-	if want := []string{"Write AGENTS.md.", "Plan first: add a flag", "Review base main:\n+x"}; !slices.Equal(r.turns, want) {
+	if want := []string{prompts.Init().Text, prompts.PlanFirst("add a flag").Text, prompts.Reviewing("base main", "+x", false).Text}; !slices.Equal(r.turns, want) {
 		t.Errorf("sent %q", r.turns)
 	}
 	problem = errors.New("no such branch")

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
+	"codeagent/prompts"
 )
 
 // policies is a gate without the rest.
@@ -192,7 +194,7 @@ func TestPlanMode(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, p := modeRig(t, 80, 24, approvals.OnRequest)
-			r.app.offers.Extras.Plan = func(task string) string { return "plan: " + task }
+			r.app.offers.Extras.Review = func(context.Context, string) (prompts.Prompt, error) { return prompts.Prompt{}, nil }
 			r.slash("/plan add a flag")
 			if !p.plan {
 				t.Fatal("no plan mode")
@@ -212,7 +214,7 @@ func TestPlanMode(t *testing.T) {
 		})
 	}
 	r, p := modeRig(t, 80, 24, approvals.OnRequest)
-	r.app.offers.Extras.Plan = func(task string) string { return "plan: " + task }
+	r.app.offers.Extras.Review = func(context.Context, string) (prompts.Prompt, error) { return prompts.Prompt{}, nil }
 	p.plan = true
 	r.slash("/plan")
 	r.has("accept the plan above")

@@ -16,6 +16,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/golden"
 	"codeagent/model"
+	"codeagent/prompts"
 	"codeagent/sandbox"
 	"codeagent/tui/clipboard"
 	"codeagent/tui/fill"
@@ -161,7 +162,7 @@ func everythingOffered(t *testing.T) *app {
 	r.app.offers.Rewind = &pastMessages{}
 	r.app.offers.Extras = Extras{
 		Diff: page, Sandbox: page, Doctor: page, Skills: page, Feedback: page, Export: func(context.Context, string) (string, error) { return "", nil }, Keep: func(context.Context, string) (string, error) { return "", nil }, Fresh: deed, Fork: deed,
-		Init: func() string { return "" }, Plan: func(string) string { return "" }, Review: func(context.Context, string) (string, string, error) { return "", "", nil }, Servers: &fakeServers{}, Effort: func(context.Context, string) error { return nil }, Context: func(context.Context) (fill.Context, error) { return fill.Context{}, nil },
+		Review: func(context.Context, string) (prompts.Prompt, error) { return prompts.Prompt{}, nil }, Servers: &fakeServers{}, Effort: func(context.Context, string) error { return nil }, Context: func(context.Context) (fill.Context, error) { return fill.Context{}, nil },
 		Settings: func(context.Context) ([]settings.Setting, error) { return nil, nil }, Setting: func(context.Context, string, string) (string, error) { return "", nil },
 		Memory: memory.List{Add: func(context.Context, string, string) (string, error) { return "", nil }},
 	}

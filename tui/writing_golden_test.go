@@ -72,8 +72,8 @@ func TestWritingScreens(t *testing.T) {
 				e.Feedback = func(context.Context) (string, error) {
 					return "/home/ada/.local/state/codeagent/feedback-20260102-030405.md", nil
 				}
-				e.Review = func(context.Context, string) (string, string, error) {
-					return "", "", fmt.Errorf("the uncommitted changes: there is nothing to review")
+				e.Review = func(context.Context, string) (prompts.Prompt, error) {
+					return prompts.Prompt{}, fmt.Errorf("the uncommitted changes: there is nothing to review")
 				}
 				r.app.templates.Load = func(context.Context) ([]prompts.Own, error) {
 					return []prompts.Own{{Name: "fix", About: "fix an issue by its number", Text: "Fix issue $1."}}, nil

@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"codeagent/prompts"
 	"codeagent/tui/message"
 )
 
@@ -258,7 +259,7 @@ func TestQueuedIsParsed(t *testing.T) {
 	for _, c := range []struct{ queued, ran, edits string }{
 		{"/compact the tests", "compact the tests", ""},
 		{"!make", "run make", ""},
-		{"/plan a flag", "turn plan: a flag", ""},
+		{"/plan a flag", "turn " + prompts.PlanFirst("a flag").Text, ""},
 		{"/status ", "", "then this"}, // /status takes no words, so this is it
 		{"/nothing", "", "/nothing\n\nthen this"},
 		{"/tmp is full", "turn /tmp is full", ""},
@@ -268,7 +269,7 @@ func TestQueuedIsParsed(t *testing.T) {
 			var ran []string
 			r.app.offers.Compact = func(_ context.Context, focus string) error { ran = append(ran, "compact "+focus); return nil }
 			r.app.offers.Writing.Run = func(_ context.Context, command string) error { ran = append(ran, "run "+command); return nil }
-			r.app.offers.Extras.Plan = func(task string) string { return "plan: " + task }
+			r.app.offers.Extras.Review = func(context.Context, string) (prompts.Prompt, error) { return prompts.Prompt{}, nil }
 			r.typeText("go")
 			r.press("enter")
 			for _, s := range []string{c.queued, "then this"} {

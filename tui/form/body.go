@@ -75,15 +75,14 @@ func (f *Form) body(t *paint.Theme, w int) []row {
 	} else if f.call != "" {
 		s.add("call", layout{label: "during"}, paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(f.call))})...)
 	}
-	switch {
-	case q.ByModel():
-		s.add("note", layout{}, paint.Dim.Span("about the task; an answer permits nothing"))
-	case q.URL != "":
+	if q.URL != "" {
 		s.add("host", layout{label: "at host"}, paint.Strong.Span(visible.Fact(host(q.URL))))
 		s.add("url", layout{"address", quoted, true}, paint.Text.Span(visible.Line(q.URL)))
-		s.add("note", layout{marks: warned}, paint.Warn.Span("codeagent does not open this page; you would"))
-	case len(q.Fields) > 0:
-		s.add("note", layout{marks: warned}, paint.Warn.Span("the server gets what you enter: no passwords, no keys"))
+	}
+	if note := f.note(); q.ByModel() {
+		s.add("note", layout{}, paint.Dim.Span(note))
+	} else if note != "" {
+		s.add("note", layout{marks: warned}, paint.Warn.Span(note))
 	}
 	s.add("words", layout{label: says, marks: quoted}, paint.Text.Span(q.Message))
 	for i := range f.fields {
@@ -274,32 +273,15 @@ func titleRoom(w, more int) int { return max(w-6-paint.Width(others(w, more)), 1
 
 // foot draws the answers. They look ready only when the form is armed.
 func (f *Form) foot(t *paint.Theme, w int) (rows []string) {
-	first := "answer …"
-	switch q := f.ask.Question; {
-	case f.filling:
+	if f.filling {
 		return nil
-	case q.ByModel():
-	case q.URL != "":
-		first = "agree, and open it yourself"
-	case len(q.Fields) == 0:
-		first = "agree"
 	}
 	key, label := f.keyStyle(), paint.Dim
 	if f.Armed() {
 		label = paint.Text
 	}
-	answers := [][2]string{{yes, first}, {address, "copy the address"}, {decline, "decline"}, {cancel, "cancel"}}
-	switch {
-	case f.one():
-		answers = [][2]string{{fmt.Sprint(len(f.fields[0].Choices) + 1), "own words …"}, {decline, "no answer"}}
-	case f.ask.Question.ByModel():
-		answers = [][2]string{{yes, first}, {decline, "no answer"}}
-	}
 	var spans []paint.Span
-	for _, o := range answers {
-		if !f.Has(o[0]) {
-			continue
-		}
+	for _, o := range f.answers() {
 		item := []paint.Span{paint.Text.Span("   "), key.Span(o[0]), label.Span(" " + o[1])}
 		if len(spans) > 0 && paint.WidthOf(spans)+paint.WidthOf(item) > w-1 {
 			rows, spans = append(rows, t.Row(w-1, spans...)), nil

@@ -196,14 +196,37 @@ const (
 
 // Has reports whether key is one of the form's answers.
 func (f *Form) Has(key string) bool {
-	_, starts := f.Starts(key)
-	switch {
-	case f.ask.Question.ByModel():
-		return starts || key == decline || f.picks(key) >= 0
-	case key == address:
-		return f.ask.Question.URL != ""
+	return f.picks(key) >= 0 || slices.ContainsFunc(f.answers(), func(a [2]string) bool { return a[0] == key })
+}
+
+// answers are the keys and what they do, but for those that take a choice at once.
+func (f *Form) answers() [][2]string {
+	q, no := f.ask.Question, [][2]string{{decline, "decline"}, {cancel, "cancel"}}
+	if q.ByModel() {
+		no = [][2]string{{decline, "no answer"}}
 	}
-	return key == yes || key == decline || key == cancel
+	switch {
+	case f.one():
+		return append([][2]string{{fmt.Sprint(len(f.fields[0].Choices) + 1), "own words …"}}, no...)
+	case q.URL != "":
+		return append([][2]string{{yes, "agree, and open it yourself"}, {address, "copy the address"}}, no...)
+	case len(q.Fields) == 0:
+		return append([][2]string{{yes, "agree"}}, no...)
+	}
+	return append([][2]string{{yes, "answer …"}}, no...)
+}
+
+// note says what the person should know before answering; "": nothing.
+func (f *Form) note() string {
+	switch q := f.ask.Question; {
+	case q.ByModel():
+		return "about the task; an answer permits nothing"
+	case q.URL != "":
+		return "codeagent does not open this page; you would"
+	case len(q.Fields) > 0:
+		return "the server gets what you enter: no passwords, no keys"
+	}
+	return ""
 }
 
 // one reports whether the model asks for one choice: a key takes it.

@@ -17,13 +17,11 @@ func (f *Form) Spoken() []string {
 	if f.call != "" && !q.ByModel() {
 		out = append(out, "during: "+visible.Fact(f.call))
 	}
-	switch {
-	case q.URL != "":
-		out = append(out, "at host: "+visible.Fact(host(q.URL)), "address, in the server's words: "+visible.Line(q.URL), "codeagent does not open this page; you would.")
-	case q.ByModel():
-		out = append(out, "It is about the task; an answer permits nothing.")
-	case len(q.Fields) > 0:
-		out = append(out, "The server gets what you enter: no passwords, no keys.")
+	if q.URL != "" {
+		out = append(out, "at host: "+visible.Fact(host(q.URL)), "address, in the server's words: "+visible.Line(q.URL))
+	}
+	if note := f.note(); note != "" {
+		out = append(out, note)
 	}
 	f.unseen = -1
 	out = append(out, f.says()+visible.Line(q.Message)+"”")
@@ -54,18 +52,16 @@ func (e *entry) spoken() (out []string) {
 
 // Answers names the answers in a line.
 func (f *Form) Answers() string {
-	switch q := f.ask.Question; {
-	case f.one():
-		n := len(f.fields[0].Choices)
-		return fmt.Sprintf("1 to %d: that choice; %d: your own words; n: no answer", n, n+1)
-	case q.ByModel():
-		return "1: answer; n: no answer"
-	case q.URL != "":
-		return "1: agree, and open it yourself; n: decline; c: cancel"
-	case len(q.Fields) == 0:
-		return "1: agree; n: decline; c: cancel"
+	var out []string
+	if f.one() {
+		out = append(out, fmt.Sprintf("1 to %d: that choice", len(f.fields[0].Choices)))
 	}
-	return "1: answer; n: decline; c: cancel"
+	for _, a := range f.answers() {
+		if a[0] != address {
+			out = append(out, a[0]+": "+strings.TrimSuffix(a[1], " …"))
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // Fields is how many fields are asked.

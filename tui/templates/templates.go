@@ -53,6 +53,11 @@ type Templates struct {
 	read    time.Time // when the prompts of the servers were
 }
 
+// Message sends a prompt that a command made with its argument.
+func Message(p prompts.Prompt, command, argument string) message.Message {
+	return message.Message{Text: p.Text, Typed: strings.TrimSpace("/" + command + " " + argument), About: p.About}
+}
+
 // fresh is how long a list of what the servers offer is used before it is read again.
 const fresh = 30 * time.Second
 
@@ -96,7 +101,7 @@ func (t *Templates) Commands(taken slash.Commands) (out slash.Commands) {
 	for _, own := range t.own {
 		if !slices.ContainsFunc(slices.Concat(taken, out), func(c slash.Command) bool { return c.Name == own.Name }) {
 			out = append(out, slash.Command{Name: own.Name, Help: own.About, Takes: "[…]", Run: func(argument string) part.Intent {
-				return message.Message{Text: own.Expand(argument), Typed: strings.TrimSpace("/" + own.Name + " " + argument), About: own.Title(argument)}
+				return Message(own.Prompt(argument), own.Name, argument)
 			}})
 		}
 	}

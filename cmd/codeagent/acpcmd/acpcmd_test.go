@@ -106,7 +106,7 @@ func TestCalled(t *testing.T) {
 		}
 	}
 	r, ok, err := o.called(context.Background(), acp.Message{Typed: "/init", Attached: "@/src/x.go"})
-	if !ok || err != nil || r.prompt != prompts.Init()+"\n@/src/x.go" {
+	if !ok || err != nil || r.message.Text != prompts.Init().Text+"\n@/src/x.go" {
 		t.Errorf("%+v, %v, %v", r, ok, err)
 	}
 	if _, _, err := o.called(context.Background(), acp.Message{Typed: "/plan"}); err == nil || !strings.Contains(err.Error(), "needs a task") {

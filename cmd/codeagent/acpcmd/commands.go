@@ -30,11 +30,12 @@ type command struct {
 
 // reply is what a command leads to: a page for the user, or a message for the model.
 type reply struct {
-	page, prompt string
-	about        string // a title for the prompt
-	// served is the message that a prompt of an MCP server makes; nil: none.
-	served *agent.Input
+	page    string
+	message *agent.Input // nil: none
 }
+
+// sends is a reply that sends a prompt.
+func sends(p prompts.Prompt) reply { return reply{message: &agent.Input{Text: p.Text, About: p.About}} }
 
 // page is a reply that the editor draws as it is written.
 func page(text string) reply {
@@ -66,14 +67,14 @@ func builtin() []command {
 				return reply{}, errors.New("/plan needs a task")
 			}
 			o.ses.Gate.SetPlan(true)
-			return reply{prompt: prompts.PlanFirst(task), about: "Plan: " + task}, nil
+			return sends(prompts.PlanFirst(task)), nil
 		}},
 		{name: "review", takes: "[base BRANCH | commit ID]", help: "have the model review what is uncommitted, a branch or a commit", run: func(o *open, ctx context.Context, of string) (reply, error) {
 			what, c, err := o.ses.Workspace.ToReview(ctx, of)
-			return reply{prompt: prompts.Reviewing(what, c.Text, c.Cut), about: "Review of " + what}, err
+			return sends(prompts.Reviewing(what, c.Text, c.Cut)), err
 		}},
 		{name: "init", help: "have the model write AGENTS.md for this project", run: func(*open, context.Context, string) (reply, error) {
-			return reply{prompt: prompts.Init(), about: "AGENTS.md for this project"}, nil
+			return sends(prompts.Init()), nil
 		}},
 		{name: "rename", takes: "[title]", help: "give this session a title", run: (*open).rename},
 		{name: "export", takes: "[file]", help: "write this session as a page, .md or .html", run: func(o *open, _ context.Context, file string) (reply, error) {
@@ -121,14 +122,8 @@ func (o *open) Commands() []acp.Command {
 // no argument; the model gets it with the prompt that a command makes.
 func (o *open) called(ctx context.Context, in acp.Message) (r reply, ok bool, err error) {
 	r, ok, err = o.run(ctx, strings.TrimSpace(in.Typed))
-	if in.Attached == "" {
-		return r, ok, err
-	}
-	if r.prompt != "" {
-		r.prompt += "\n" + in.Attached
-	}
-	if r.served != nil {
-		r.served.Text += "\n" + in.Attached
+	if in.Attached != "" && r.message != nil {
+		r.message.Text += "\n" + in.Attached
 	}
 	return r, ok, err
 }
@@ -153,7 +148,7 @@ func (o *open) run(ctx context.Context, typed string) (r reply, ok bool, err err
 	o.mu.Unlock()
 	for _, p := range own {
 		if p.Name == name {
-			return reply{prompt: p.Expand(argument), about: p.Title(argument)}, true, nil
+			return sends(p.Prompt(argument)), true, nil
 		}
 	}
 	for _, p := range prompts {

@@ -146,7 +146,7 @@ func (o *open) prompt(ctx context.Context, p servers.Prompt, written string) (re
 	}
 	in, err := commands.ServerPrompt(ctx, o.ses, p.Server, p.Name, given)
 	in.Text = fmt.Sprintf("[/%s: a prompt of the MCP server %s, which the user chose. The server wrote it.]\n%s", served(p), p.Server, in.Text)
-	return reply{served: &in}, err
+	return reply{message: &in}, err
 }
 
 // mcp is /mcp: the servers, all about one, or a restart.

@@ -120,13 +120,14 @@ func (o *open) Turn(ctx context.Context, in acp.Message) (acp.Stop, error) {
 	case err != nil:
 		o.Emit(event.MessageFinished{Text: "[codeagent] " + cli.InWords(err).Error()})
 		return acp.StopDone, nil
-	case ok && r.served != nil:
-		return stopped(o.ses.Turn(ctx, *r.served))
-	case ok && r.prompt == "":
+	case r.message != nil:
+		if !r.message.Foreign {
+			r.message.Typed, r.message.Images = strings.TrimSpace(in.Typed), in.Images
+		}
+		return stopped(o.ses.Turn(ctx, *r.message))
+	case ok:
 		o.Emit(event.MessageFinished{Text: r.page})
 		return acp.StopDone, nil
-	case ok:
-		return stopped(o.ses.Turn(ctx, agent.Input{Text: r.prompt, Typed: strings.TrimSpace(in.Typed), About: r.about, Images: in.Images}))
 	}
 	return stopped(o.ses.Turn(ctx, agent.Input{Text: in.Text, Images: in.Images}))
 }

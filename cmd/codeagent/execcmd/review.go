@@ -118,8 +118,8 @@ func (r *review) message(ctx context.Context, ws *workspace.Workspace, also stri
 		return in, err
 	}
 	r.ws, r.change = ws, change
-	in.Text, in.About = prompts.ReviewingToReport(what, change.Text, change.Cut, prompts.Report{Top: change.Top, Also: also}), "Review of "+what
-	return in, nil
+	p := prompts.ReviewingToReport(what, change.Text, change.Cut, prompts.Report{Top: change.Top, Also: also})
+	return agent.Input{Text: p.Text, About: p.About}, nil
 }
 
 // nothing ends a run without a change.

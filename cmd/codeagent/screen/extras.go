@@ -58,10 +58,9 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *sessionList, o *t
 		}, Limit: f.Limit, Reserve: f.Reserve, Assumed: f.Assumed, Gain: f.Gain}, err
 	}
 	o.Extras.Feedback = func(ctx context.Context) (string, error) { return feedback(ctx, ses, f) }
-	o.Extras.Init, o.Extras.Plan = prompts.Init, prompts.PlanFirst
-	o.Extras.Review = func(ctx context.Context, of string) (string, string, error) {
+	o.Extras.Review = func(ctx context.Context, of string) (prompts.Prompt, error) {
 		what, c, err := ws.ToReview(ctx, of)
-		return what, prompts.Reviewing(what, c.Text, c.Cut), err
+		return prompts.Reviewing(what, c.Text, c.Cut), err
 	}
 	o.Extras.Effort, o.Extras.Thinks = ses.Think, ws.Config.ReasoningEffort
 	o.Extras.Memory = memory.List{Places: func(context.Context) (out []memory.Place, _ error) {
