@@ -41,7 +41,7 @@ func (c *toolCall) publish(ctx context.Context, job tools.Publisher, l sandbox.L
 		return
 	}
 	a.later(said + fmt.Sprintf("The user's browser reaches it at http://%s, and at no other address.", at))
-	a.emit(event.Notice{Level: word.LevelInfo, Text: fmt.Sprintf("port %d of job %d is open in your browser: http://%s", l.Port, job.ID(), at)})
+	a.emit(event.Notice{Level: word.LevelInfo, Text: fmt.Sprintf("your browser reaches port %d of job %d at http://%s", l.Port, job.ID(), at)})
 }
 
 // mayPublish asks, unless an answer or a setting decides.

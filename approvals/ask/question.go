@@ -170,7 +170,7 @@ func Publish(a decide.Action, job int, l sandbox.Listener, url string) Request {
 	return Request{
 		CallID: a.CallID, Action: a.Clone(), GrantOnly: true,
 		Title: fmt.Sprintf("%s (job %d) serves port %d", who, job, l.Port),
-		Opens: []string{fmt.Sprintf("your browser: %s", url)},
+		Opens: []string{"your browser reaches it at " + url},
 		Facts: []string{
 			"only programs of yours on this machine can reach it there",
 			"it ends with the job; /permissions revokes it",

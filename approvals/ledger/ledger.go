@@ -156,7 +156,7 @@ func (e Entry) Lines(show func(string) string) []string {
 		out = append(out, "fetch "+h.String())
 	}
 	if e.Publish != 0 {
-		out = append(out, fmt.Sprintf("open port %d of jobs in your browser", e.Publish))
+		out = append(out, fmt.Sprintf("reach port %d of jobs from your browser", e.Publish))
 	}
 	if e.Command != "" {
 		where := ""

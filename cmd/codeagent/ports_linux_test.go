@@ -86,7 +86,7 @@ func TestPortOnTheScreen(t *testing.T) {
 			t.Errorf("after a no: %s", got)
 		}
 		term.Write("/permissions\r")
-		term.WaitFor("open port 5173")
+		term.WaitFor("reach port 5173 of jobs")
 		term.Write("\x18")
 		term.WaitFor("nothing beyond the policy")
 		if got := fetched(url); !strings.Contains(got, "refused") {
