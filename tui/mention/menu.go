@@ -135,15 +135,17 @@ func (f *Menu) indexed(index *Index) {
 	f.At = min(f.At, max(len(f.found)-1, 0))
 }
 
-// find searches the files, without the one that is named already. Where lines of one are named, no other is offered.
+// find searches the files, without the one that is named already. Lines are those of a file, "#20-45" or ":20-45",
+// if no file has that in its name. Where lines of one are named, no other is offered.
 func (f *Menu) find() {
 	path := f.word.Query
 	f.lines = ""
-	if i := strings.LastIndexByte(path, '#'); i >= 0 && strings.Trim(path[i+1:], "0123456789-") == "" {
-		path, f.lines = path[:i], path[i:]
+	f.found = f.index.Find(path, most+1)
+	if i := strings.LastIndexAny(path, "#:"); i >= 0 && len(f.found) == 0 && strings.Trim(path[i+1:], "0123456789-") == "" {
+		path, f.lines = path[:i], "#"+path[i+1:]
+		f.found = f.index.Find(path, most+1)
 	}
 	is := func(found Match) bool { return found.Path == path }
-	f.found = f.index.Find(path, most+1)
 	if f.part = f.lines != "" && slices.ContainsFunc(f.found, is); f.part {
 		f.found = nil
 	}

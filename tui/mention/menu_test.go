@@ -74,6 +74,26 @@ func TestMenu(t *testing.T) {
 	shows("files cannot be listed: no sandbox")
 }
 
+// TestMenuLines: lines of a file are written after # or :, if no file has that in its name.
+func TestMenuLines(t *testing.T) {
+	for query, want := range map[string]any{
+		"src/a.go#20-45": "sends lines", "src/a.go:20-45": "sends lines", "src/a.go:20": "sends lines",
+		"pars:7": Name{0, "src/parser.go", "#7"}, "pars#7": Name{0, "src/parser.go", "#7"},
+		"note:1": Name{0, "t:note:12", ""}, "zz:7": "no file matches", "src/a.go:x": "no file matches",
+	} {
+		var m Menu
+		do(m.Follow(Word{0, query}, true, sources("src/a.go", "src/parser.go", "t:note:12")))
+		var got any = strings.Join(m.View(paint.New(true), 60), "\n")
+		if name, ok := want.(Name); ok {
+			if got, _ = m.Key(keys.Send, Word{0, query}, true); got != name {
+				t.Errorf("%s names %v, want %v", query, got, want)
+			}
+		} else if !strings.Contains(got.(string), want.(string)) {
+			t.Errorf("%s shows %q, want %q", query, got, want)
+		}
+	}
+}
+
 // TestMenuIsNarrow: names of any length stay within the screen, their ends visible.
 func TestMenuIsNarrow(t *testing.T) {
 	for _, w := range []int{10, 40, 120} {

@@ -17,7 +17,7 @@ import (
 // Command is a / command.
 type Command struct {
 	Name, Help string
-	// Takes names the words that may follow; "": no words.
+	// Takes names the words that may follow, those in brackets if they can be left out; "": no words.
 	Takes string
 	Run   func(argument string) part.Intent
 	// Waits: it needs no turn running, so one that is sent meanwhile is queued.
@@ -155,7 +155,9 @@ func (n *Menu) Key(k keys.Key, table *keys.Table, typed string, all func() Comma
 	case keys.Send:
 		chosen := choices[n.at]
 		n.at = 0
-		if name, _ := partOf(typed); !strings.HasPrefix(chosen.Name, name) { // nothing runs whose name the person did not see written
+		name, _ := partOf(typed)
+		// Nothing runs whose name the person did not see written, or that lacks words.
+		if !strings.HasPrefix(chosen.Name, name) || chosen.Takes != "" && chosen.Takes[0] != '[' {
 			return Written{Text: chosen.typed()}, true
 		}
 		return Written{"/" + chosen.Name, true}, true

@@ -78,6 +78,19 @@ func TestMenu(t *testing.T) {
 	}
 }
 
+// A command that needs words is written for them, and sent with them.
+func TestNeedsWords(t *testing.T) {
+	all := func() Commands {
+		return Commands{{Name: "rename", Takes: "title"}, {Name: "review", Takes: "[of] [more]"}}
+	}
+	for typed, want := range map[string]any{"/re": Written{Text: "/rename "}, "/rename": Written{Text: "/rename "}, "/rev": Written{"/review", true}, "/rename x": nil} {
+		var n Menu
+		if got, _ := n.Key(tea.Key{Code: tea.KeyEnter}, keys.Standard(), typed, all); got != want {
+			t.Errorf("Enter after %s: %v, want %v", typed, got, want)
+		}
+	}
+}
+
 // A description finds a command too, from three letters on. Its name is written first: Enter runs nothing whose
 // name is not in the message.
 func TestDescribed(t *testing.T) {

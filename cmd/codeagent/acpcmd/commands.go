@@ -76,7 +76,7 @@ func builtin() []command {
 		{name: "init", help: "have the model write AGENTS.md for this project", run: func(*open, context.Context, string) (reply, error) {
 			return sends(prompts.Init()), nil
 		}},
-		{name: "rename", takes: "[title]", help: "give this session a title", run: (*open).rename},
+		{name: "rename", takes: "title", help: "give this session a title", run: (*open).rename},
 		{name: "export", takes: "[file]", help: "write this session as a page, .md or .html", run: func(o *open, _ context.Context, file string) (reply, error) {
 			name, err := commands.Export(o.ses, file)
 			return page("this session is written to " + name), err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -37,7 +38,17 @@ type resource struct{ server, uri string }
 func (r resource) String() string { return visible.Line(strings.TrimPrefix(r.server+":"+r.uri, ":")) }
 
 // fileLines matches a file and its lines.
-var fileLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.+)#(\d{1,9})(?:-(\d{1,9}))?$`) })
+var fileLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.+)([#:])((\d{1,9})(?:-(\d{1,9}))?)$`) })
+
+// linesOf returns the lines of a file that a word names. "main.go:20" names them if that file is there, and none of
+// that very name.
+func linesOf(word string, there func(path string) bool) (resource, bool) {
+	part := fileLines().FindStringSubmatch(word)
+	if part == nil {
+		return resource{}, false
+	}
+	return resource{uri: part[1] + "#" + part[3]}, part[2] == "#" || there(part[1]) && !there(word)
+}
 
 // read returns the content of r, and says in words what it is.
 func (r resource) read(ctx context.Context, ses *Session) (in agent.Input, is string, err error) {
@@ -46,15 +57,15 @@ func (r resource) read(ctx context.Context, ses *Session) (in agent.Input, is st
 		return agent.Input{Text: got.Text, Images: got.Images}, "This is what the MCP server " + r.server + " returned for it", err
 	}
 	part, ws := fileLines().FindStringSubmatch(r.uri), ses.Workspace
-	first, _ := strconv.Atoi(part[2])
-	last, _ := strconv.Atoi(cmp.Or(part[3], part[2]))
+	first, _ := strconv.Atoi(part[4])
+	last, _ := strconv.Atoi(cmp.Or(part[5], part[4]))
 	in.Text, err = tools.Lines(ctx, ws.Runner, ws.Files, ses.Gate.Base(), ws.Folder, part[1], first, last)
 	return in, "These are the lines of that file, with their numbers", err
 }
 
 // named returns the resources of known servers that a text names: a word @NAME:uri, or
-// @"NAME:uri" where the URI has spaces; and lines of files: @PATH#20, @"PATH"#20-45. Marks at the end of a word belong to its sentence.
-func named(text string, known func(server string) bool) (list []resource) {
+// @"NAME:uri" where the URI has spaces; and lines of files: @PATH#20, @"PATH"#20-45, @PATH:20. Marks at the end of a word belong to its sentence.
+func named(text string, known, there func(string) bool) (list []resource) {
 	for at := strings.IndexByte(text, '@'); at >= 0; {
 		before, rest := text[:at], text[at+1:]
 		word := rest
@@ -77,7 +88,7 @@ func named(text string, known func(server string) bool) (list []resource) {
 		begins := before == "" || strings.ContainsRune(" \t\n([{\"'`,;:", rune(before[len(before)-1]))
 		r := resource{server, uri}
 		if ok = ok && uri != "" && known(server); !ok {
-			r, ok = resource{uri: word}, fileLines().MatchString(word)
+			r, ok = linesOf(word, there)
 		}
 		if ok && begins && !slices.Contains(list, r) {
 			list = append(list, r)
@@ -97,7 +108,10 @@ func mentioned(ctx context.Context, ses *Session, in agent.Input) agent.Input {
 	if !ses.Options.Mentions || in.Foreign {
 		return in
 	}
-	list := named(in.Text, func(server string) bool { return ses.Servers != nil && ses.Servers.Has(server) })
+	list := named(in.Text, func(server string) bool { return ses.Servers != nil && ses.Servers.Has(server) }, func(path string) bool {
+		_, err := ses.Workspace.Files.Lstat(filepath.Join(ses.Workspace.Folder, path))
+		return err == nil
+	})
 	if len(list) == 0 {
 		return in
 	}
