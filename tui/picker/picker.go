@@ -62,6 +62,7 @@ type Row struct {
 	Over  bool   // it has ended
 	Mark  bool   // it is in use
 	Enter string // what Enter does with it
+	Of    any    // what it stands for, for who made the row
 }
 
 // Action is what a key does with the selected row.

@@ -3,8 +3,11 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"codeagent/tui/keys"
@@ -42,11 +45,10 @@ type List struct {
 	Live map[string]Live
 }
 
-// overlay is the list with the settings of its rows.
+// overlay is the list. A row stands for its Setting, with the value that holds now.
 type overlay struct {
 	*picker.Picker
-	of   List
-	list []Setting
+	of List
 }
 
 // Load is part of part.Overlay.
@@ -54,75 +56,60 @@ func (o *overlay) Load() part.Intent {
 	return part.Beside(func(ctx context.Context) func() part.Intent {
 		list, err := o.of.Read(ctx)
 		return func() part.Intent {
-			o.list = list
-			o.fill(err)
+			o.Fill(o.of.rows(list))
+			o.failed(err)
 			return nil
 		}
 	})
 }
 
-// fill shows the values as they are now.
-func (o *overlay) fill(err error) {
+func (o *overlay) failed(err error) {
 	if err != nil {
 		o.Problem = err.Error()
 	}
-	rows, wide := make([]picker.Row, len(o.list)), 0
-	for _, s := range o.list {
+}
+
+// here is the source of a value that was changed for the session.
+const here = "this session"
+
+func (l List) rows(list []Setting) (rows []picker.Row) {
+	wide := 0
+	for _, s := range list {
 		wide = max(wide, len(s.Key))
 	}
-	for i, s := range o.list {
+	for _, s := range list {
 		more := s.About
 		if len(s.Choices) > 0 {
 			more = "One of " + strings.TrimPrefix(strings.Join(s.Choices, ", "), ", ") + ". " + more
 		}
-		if _, live := o.of.Live[s.Key]; !live {
+		live, changes := l.Live[s.Key]
+		if !changes {
 			more = "A change holds from the next start on. " + more
 		}
 		if s.Fixed {
 			more = s.Source + " sets it for this run. " + more
 		}
-		value, source := o.now(s)
-		rows[i] = picker.Row{Id: s.Key, Text: fmt.Sprintf("%-*s  %s", wide, s.Key, named(value)), About: source, More: more}
+		if live.Now != nil && live.Now() != s.Value {
+			s.Value, s.Source = live.Now(), here
+		}
+		rows = append(rows, picker.Row{Id: s.Key, Text: fmt.Sprintf("%-*s  %s", wide, s.Key, named(s.Value)), About: s.Source, More: more, Of: s})
 	}
-	o.Fill(rows)
-}
-
-// now is the value that holds, and where it comes from.
-func (o *overlay) now(s Setting) (value, source string) {
-	if live, ok := o.of.Live[s.Key]; ok && live.Now != nil && live.Now() != s.Value {
-		return live.Now(), "this session"
-	}
-	return s.Value, s.Source
+	return rows
 }
 
 // named is a value as it is shown.
-func named(value string) string {
-	if value == "" {
-		return "(unset)"
-	}
-	return value
-}
-
-func (o *overlay) setting(r picker.Row) (s Setting) {
-	for _, one := range o.list {
-		if one.Key == r.Id {
-			s = one
-		}
-	}
-	return s
-}
+func named(value string) string { return cmp.Or(value, "(unset)") }
 
 // Show is /config.
 func (l List) Show() part.Intent {
 	o := &overlay{Picker: picker.New(l.Setting.Keys, "Settings"), of: l}
 	o.Enter = "changes it"
-	write := &picker.Action{Label: "value", Saves: "keeps it in the settings, from the next start on", Writes: func(r picker.Row) string { return o.setting(r).Value },
+	write := &picker.Action{Label: "value", Saves: "keeps it in the settings, from the next start on", Writes: func(r picker.Row) string { return r.Of.(Setting).Value },
 		Run: func(r picker.Row, text string) part.Intent { return o.keep(r.Id, text) }}
 	o.Choose = func(r picker.Row) part.Intent {
-		s := o.setting(r)
-		live := l.Live[s.Key]
-		value, _ := o.now(s)
-		switch other, toggles := toggled(s, value); {
+		s := r.Of.(Setting)
+		live, toggles, other := l.Live[s.Key], slices.Equal(s.Choices, []string{"true", "false"}), strconv.FormatBool(s.Value != "true")
+		switch {
 		case live.Show != nil:
 			intent := live.Show()
 			if show, ok := intent.(part.Show); ok {
@@ -132,32 +119,18 @@ func (l List) Show() part.Intent {
 			}
 			return intent
 		case toggles && live.Use != nil:
-			intent := live.Use(other)
-			o.fill(nil)
-			return intent
+			return part.All{live.Use(other), o.Load()}
 		case toggles:
 			return o.keep(s.Key, other)
 		case len(s.Choices) > 0:
-			return part.Show{Overlay: o.values(s, value)}
+			return part.Show{Overlay: o.values(s)}
 		}
 		o.Ask(write, r)
 		return nil
 	}
-	o.Deeds = []picker.Action{{Do: keys.Keep, Help: "keeps its value in the settings", Fits: func(r picker.Row) bool { _, from := o.now(o.setting(r)); return from == "this session" },
-		Run: func(r picker.Row, _ string) part.Intent {
-			value, _ := o.now(o.setting(r))
-			return o.keep(r.Id, value)
-		}}}
+	o.Deeds = []picker.Action{{Do: keys.Keep, Help: "keeps its value in the settings", Fits: func(r picker.Row) bool { return r.Of.(Setting).Source == here },
+		Run: func(r picker.Row, _ string) part.Intent { return o.keep(r.Id, r.Of.(Setting).Value) }}}
 	return part.Show{Overlay: o}
-}
-
-// toggled is the other value of a setting that is true or false.
-func toggled(s Setting, value string) (other string, ok bool) {
-	ok = strings.Join(s.Choices, " ") == "true false"
-	if other = "true"; value == "true" {
-		other = "false"
-	}
-	return other, ok
 }
 
 // keep writes a value to the person's file, and shows the list again.
@@ -166,8 +139,7 @@ func (o *overlay) keep(key, value string) part.Intent {
 	return part.Beside(func(ctx context.Context) func() part.Intent {
 		words, err := o.of.Write(ctx, key, value)
 		return func() part.Intent {
-			if err != nil {
-				o.fill(err)
+			if o.failed(err); err != nil {
 				return nil
 			}
 			if _, live := o.of.Live[key]; !live {
@@ -180,22 +152,19 @@ func (o *overlay) keep(key, value string) part.Intent {
 
 // values lists the values of a setting. A live one is used for this session by Enter and kept by another key;
 // any other is kept.
-func (o *overlay) values(s Setting, now string) part.Overlay {
+func (o *overlay) values(s Setting) part.Overlay {
 	p := picker.New(o.of.Keys, s.Key)
 	p.Under, p.Enter = o, "keeps it in the settings, from the next start on"
-	keep := func(r picker.Row) part.Intent { return part.All{part.Show{Overlay: o}, o.keep(s.Key, value(r))} }
+	keep := func(r picker.Row) part.Intent { return part.All{part.Show{Overlay: o}, o.keep(s.Key, r.Id)} }
 	p.Choose = keep
 	if live := o.of.Live[s.Key]; live.Use != nil {
-		p.Enter, p.Choose = "uses it in this session", func(r picker.Row) part.Intent { return part.All{part.Show{}, live.Use(value(r))} }
+		p.Enter, p.Choose = "uses it in this session", func(r picker.Row) part.Intent { return part.All{part.Show{}, live.Use(r.Id)} }
 		p.Deeds = []picker.Action{{Do: keys.Keep, Help: "keeps it in the settings", Run: func(r picker.Row, _ string) part.Intent { return keep(r) }}}
 	}
 	rows := make([]picker.Row, len(s.Choices))
 	for i, c := range s.Choices {
-		rows[i] = picker.Row{Id: "=" + c, Text: named(c), Mark: c == now, More: s.About}
+		rows[i] = picker.Row{Id: c, Text: named(c), Mark: c == s.Value, More: s.About}
 	}
 	p.Fill(rows)
 	return p
 }
-
-// value is that of a row of values.
-func value(r picker.Row) string { return strings.TrimPrefix(r.Id, "=") }

@@ -21,6 +21,7 @@ type entry struct {
 	text                string
 	done                func(e *entry, text string) part.Intent
 	under               part.Overlay
+	part.Still
 }
 
 // mostWritten bounds the line, in bytes.
@@ -58,10 +59,8 @@ func (e *entry) Paste(text string) {
 	e.text += strings.Trim(text, "\r\n\t")
 }
 
-// Scroll, Load and Live are parts of part.Overlay.
-func (*entry) Scroll(int)        {}
-func (*entry) Load() part.Intent { return nil }
-func (*entry) Live() bool        { return false }
+// Scroll is part of part.Overlay.
+func (*entry) Scroll(int) {}
 
 // View draws the line below its title, what there is to know, and the keys.
 func (e *entry) View(t *paint.Theme, w, h int) (out []string, x, y int) {

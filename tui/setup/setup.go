@@ -6,8 +6,6 @@ package setup
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"codeagent/tui/keys"
 	"codeagent/tui/part"
@@ -80,112 +78,41 @@ type Setup struct {
 	Done func(c Choice, words string) part.Intent
 }
 
-// The rows that are no provider and no model.
-const (
-	tour          = "\x00tour"
-	address       = "\x00address"
-	otherKey      = "\x00key"
-	otherModel    = "\x00model"
-	otherProvider = "\x00provider"
-	anyway        = "\x00anyway"
-)
-
 // mostLocal is how many models of a server on this machine stand beside the providers.
 const mostLocal = 3
 
-// step is a list whose rows come from Work. A result that comes after the person left changes nothing.
-type step struct {
-	*picker.Picker
-	load func(ctx context.Context) func() part.Intent
-	gone context.Context
-	left context.CancelFunc
-}
-
-func newStep(s part.Setting, title string, under part.Overlay) *step {
-	out := &step{Picker: picker.New(s.Keys, title)}
-	out.Under, out.Enter = under, "chooses it"
-	out.gone, out.left = context.WithCancel(context.Background())
-	return out
-}
-
-// Load is part of part.Overlay.
-func (s *step) Load() part.Intent {
-	return part.Beside(func(ctx context.Context) func() part.Intent {
-		ctx, end := context.WithCancel(ctx)
-		defer end()
-		defer context.AfterFunc(s.gone, end)()
-		next := s.load(ctx)
-		return func() part.Intent {
-			if s.gone.Err() != nil {
-				return nil
-			}
-			return next()
-		}
-	})
-}
-
-// Key takes a key, and notices that the person leaves.
-func (s *step) Key(k keys.Key) (part.Intent, bool) {
-	intent, handled := s.Picker.Key(k)
-	if show, leaves := intent.(part.Show); leaves && show.Overlay == s.Under {
-		s.left()
-	}
-	return intent, handled
-}
-
-// fill shows rows, and an error.
-func (s *step) fill(rows []picker.Row, err error) part.Intent {
-	s.Fill(rows)
-	if err != nil {
-		s.Problem = err.Error()
-	}
-	return nil
-}
+// way is what a row does that stands for no provider and no model of a list.
+type way func() part.Intent
 
 // Show lists the providers.
 func (s *Setup) Show() part.Intent {
-	p := newStep(s.Setting, "Which model should codeagent use?", s.Under)
-	p.Problem = s.Why
-	var list []Provider
-	p.load = func(ctx context.Context) func() part.Intent {
-		found, err := s.Work.Providers(ctx)
-		return func() part.Intent {
-			list = found
-			return p.fill(s.rows(found), err)
-		}
-	}
-	at := func(r picker.Row) (of Provider, model string) {
-		name, model, _ := strings.Cut(r.Id, "/")
-		if i := slices.IndexFunc(list, func(of Provider) bool { return of.Name == name }); i >= 0 {
-			of = list[i]
-		}
-		return of, model
+	p := picker.New(s.Keys, "Which model should codeagent use?")
+	p.Under, p.Enter, p.Problem = s.Under, "chooses it", s.Why
+	p.List = func(ctx context.Context) ([]picker.Row, error) {
+		list, err := s.Work.Providers(ctx)
+		return s.providers(p, list), err
 	}
 	p.Choose = func(r picker.Row) part.Intent {
-		of, model := at(r)
-		switch c := (Choice{Provider: of.Name, Model: model}); {
-		case r.Id == tour:
-			return s.Tour()
-		case r.Id == address:
-			return part.Show{Overlay: s.address(p)}
-		case model != "":
-			return part.Show{Overlay: s.try(p, of, c)}
-		case of.Asks:
-			return part.Show{Overlay: s.key(p, of, c)}
-		default:
-			return part.Show{Overlay: s.models(p, of, c)}
+		if do, ok := r.Of.(way); ok {
+			return do()
 		}
+		of := r.Of.(Provider)
+		c := Choice{Provider: of.Name}
+		if of.Asks {
+			return part.Show{Overlay: s.key(p, of, c)}
+		}
+		return part.Show{Overlay: s.models(p, of, c)}
 	}
 	p.Deeds = []picker.Action{
-		{Do: keys.Rename, Help: "enters another key", Fits: func(r picker.Row) bool { of, model := at(r); return model == "" && of.Kept && !of.Fixed },
+		{Do: keys.Rename, Help: "enters another key", Fits: func(r picker.Row) bool { of, _ := r.Of.(Provider); return of.Kept && !of.Fixed },
 			Run: func(r picker.Row, _ string) part.Intent {
-				of, _ := at(r)
+				of := r.Of.(Provider)
 				return part.Show{Overlay: s.key(p, of, Choice{Provider: of.Name})}
 			}},
-		{Do: keys.Remove, Help: "forgets its key", Asks: "Forget the kept key of %s?", Fits: func(r picker.Row) bool { of, model := at(r); return model == "" && of.Kept },
+		{Do: keys.Remove, Help: "forgets its key", Asks: "Forget the kept key of %s?", Fits: func(r picker.Row) bool { of, _ := r.Of.(Provider); return of.Kept },
 			Run: func(r picker.Row, _ string) part.Intent {
 				return part.Beside(func(ctx context.Context) func() part.Intent {
-					of, _ := at(r)
+					of := r.Of.(Provider)
 					err := s.Work.Forget(ctx, of.Name)
 					return func() part.Intent {
 						if p.Problem = "the key of " + of.Name + " is forgotten; the provider still accepts it until you delete it there"; err != nil {
@@ -199,27 +126,30 @@ func (s *Setup) Show() part.Intent {
 	return part.Show{Overlay: p}
 }
 
-func (s *Setup) rows(list []Provider) (rows []picker.Row) {
-	local := func(of Provider) bool { return len(of.Models) > 0 }
+// providers are the rows of the first list.
+func (s *Setup) providers(under *picker.Picker, list []Provider) (rows []picker.Row) {
+	add := func(text, about string, of any) {
+		rows = append(rows, picker.Row{Id: text, Text: text, About: about, Of: of})
+	}
 	for _, of := range list {
-		for i, model := range of.Models {
-			if i < mostLocal {
-				rows = append(rows, picker.Row{Id: of.Name + "/" + model, Text: of.Name + "/" + model, About: of.About})
-			}
+		for _, model := range of.Models[:min(len(of.Models), mostLocal)] {
+			c := Choice{Provider: of.Name, Model: model}
+			add(c.Title(), of.About, way(func() part.Intent { return part.Show{Overlay: s.try(under, of, c)} }))
 		}
 		if len(of.Models) > mostLocal {
-			rows = append(rows, picker.Row{Id: of.Name, Text: of.Name, About: fmt.Sprintf("all %d models", len(of.Models))})
+			add(of.Name, fmt.Sprintf("all %d models", len(of.Models)), of)
 		}
 	}
 	if s.Tour != nil {
-		rows = append(rows, picker.Row{Id: tour, Text: "The tour", About: "a scripted model shows the sandbox"})
+		add("The tour", "a scripted model shows the sandbox", way(s.Tour))
 	}
 	for _, of := range list {
-		if !local(of) {
-			rows = append(rows, picker.Row{Id: of.Name, Text: of.Name, About: of.About})
+		if len(of.Models) == 0 {
+			add(of.Name, of.About, of)
 		}
 	}
-	return append(rows, picker.Row{Id: address, Text: "Another address …", About: "any server with the OpenAI API"})
+	add("Another address …", "any server with the OpenAI API", way(func() part.Intent { return part.Show{Overlay: s.address(under)} }))
+	return rows
 }
 
 // address is the step in which the person writes where a server is.
@@ -258,83 +188,119 @@ func (s *Setup) key(under part.Overlay, of Provider, c Choice) part.Overlay {
 	return e
 }
 
+// choice is a list from which the person goes on with c: a model, by its Id, or a way.
+func (s *Setup) choice(title string, under part.Overlay, of Provider, c Choice) *picker.Picker {
+	p := picker.New(s.Keys, title)
+	p.Under, p.Enter = under, "chooses it"
+	p.Choose = func(r picker.Row) part.Intent {
+		if do, ok := r.Of.(way); ok {
+			return do()
+		}
+		return part.Show{Overlay: s.try(p, of, c.with(r.Id))}
+	}
+	return p
+}
+
+func (c Choice) with(model string) Choice {
+	c.Model = model
+	return c
+}
+
 // models is the provider's own list.
 func (s *Setup) models(under part.Overlay, of Provider, c Choice) part.Overlay {
-	p := newStep(s.Setting, "Model of "+of.Name, under)
+	p := s.choice("Model of "+of.Name, under, of, c)
 	p.Enter = "tries it, keeps it for later"
-	p.load = func(ctx context.Context) func() part.Intent {
+	p.List = func(ctx context.Context) ([]picker.Row, error) {
 		list, err := s.Work.Models(ctx, c)
-		rows := append(list, named)
 		if err != nil {
-			rows = s.ways(of)
+			return s.ways(p, of, c), err
 		}
-		return func() part.Intent { return p.fill(rows, err) }
+		return append(list, s.named(p, of, c)), nil
 	}
-	s.chooses(p, of, c)
 	return p
 }
 
-var named = picker.Row{Id: otherModel, Text: "Another model …", About: "by its name"}
+// named is the row for a model that no list has.
+func (s *Setup) named(p *picker.Picker, of Provider, c Choice) picker.Row {
+	name := &picker.Action{Label: "model", Saves: "tries it", Writes: func(picker.Row) string { return c.Model }, Run: func(_ picker.Row, model string) part.Intent {
+		if model == "" {
+			return nil
+		}
+		return part.Show{Overlay: s.try(p, of, c.with(model))}
+	}}
+	r := picker.Row{Id: "\x00model", Text: "Another model …", About: "by its name"}
+	r.Of = way(func() part.Intent { p.Ask(name, r); return nil })
+	return r
+}
 
 // ways are the next steps after an error.
-func (s *Setup) ways(of Provider) (rows []picker.Row) {
+func (s *Setup) ways(p *picker.Picker, of Provider, c Choice) (rows []picker.Row) {
 	if !of.Fixed {
-		rows = append(rows, picker.Row{Id: otherKey, Text: "Another key …"})
+		rows = append(rows, picker.Row{Id: "\x00key", Text: "Another key …", Of: way(func() part.Intent { return part.Show{Overlay: s.key(p.Under, of, c)} })})
 	}
-	return append(rows, named, picker.Row{Id: otherProvider, Text: "Another provider …"})
+	return append(rows, s.named(p, of, c), picker.Row{Id: "\x00provider", Text: "Another provider …", Of: way(s.Show)})
 }
 
-// chooses says what the rows of a list of models do, and those of ways.
-func (s *Setup) chooses(p *step, of Provider, c Choice) {
-	name := &picker.Action{Label: "model", Saves: "tries it", Writes: func(picker.Row) string { return c.Model }, Run: func(_ picker.Row, model string) part.Intent {
-		if c.Model = model; model == "" {
-			return nil
-		}
-		return part.Show{Overlay: s.try(p, of, c)}
-	}}
-	p.Choose = func(r picker.Row) part.Intent {
-		switch r.Id {
-		case otherKey:
-			return part.Show{Overlay: s.key(p.Under, of, c)}
-		case otherModel:
-			p.Ask(name, r)
-			return nil
-		case otherProvider:
-			return s.Show()
-		case anyway:
-			return part.Beside(func(ctx context.Context) func() part.Intent { return s.kept(ctx, p, of, c) })
-		}
-		c.Model = r.Id
-		return part.Show{Overlay: s.try(p, of, c)}
-	}
+// trial sends one request, and keeps a choice that works; else it is a list of ways. An answer that comes after
+// the person left changes nothing.
+type trial struct {
+	*picker.Picker
+	load func(ctx context.Context) func() part.Intent
+	gone context.Context
+	left context.CancelFunc
 }
 
-// try sends one request, and keeps a choice that works.
+// Load is part of part.Overlay.
+func (t *trial) Load() part.Intent {
+	return part.Beside(func(ctx context.Context) func() part.Intent {
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		defer context.AfterFunc(t.gone, end)()
+		next := t.load(ctx)
+		return func() part.Intent {
+			if t.gone.Err() != nil {
+				return nil
+			}
+			return next()
+		}
+	})
+}
+
+// Key takes a key, and notices that the person leaves.
+func (t *trial) Key(k keys.Key) (part.Intent, bool) {
+	intent, handled := t.Picker.Key(k)
+	if show, leaves := intent.(part.Show); leaves && show.Overlay == t.Under {
+		t.left()
+	}
+	return intent, handled
+}
+
 func (s *Setup) try(under part.Overlay, of Provider, c Choice) part.Overlay {
-	p := newStep(s.Setting, "Trying "+c.Title()+" …", under)
-	p.load = func(ctx context.Context) func() part.Intent {
+	t := &trial{Picker: s.choice("Trying "+c.Title()+" …", under, of, c)}
+	t.gone, t.left = context.WithCancel(context.Background())
+	failed := func(title string, err error, more ...picker.Row) part.Intent {
+		t.Fill(append(s.ways(t.Picker, of, c), more...))
+		t.Title, t.Problem = title, err.Error()
+		return nil
+	}
+	keep := func(ctx context.Context) func() part.Intent {
+		words, err := s.Work.Keep(ctx, c)
+		return func() part.Intent {
+			if err != nil {
+				return failed("Cannot keep "+c.Title(), err)
+			}
+			return s.Done(c, words)
+		}
+	}
+	t.load = func(ctx context.Context) func() part.Intent {
 		err := s.Work.Try(ctx, c)
-		if err == nil && p.gone.Err() == nil {
-			return s.kept(ctx, p, of, c)
+		if err == nil && t.gone.Err() == nil {
+			return keep(ctx)
 		}
 		return func() part.Intent {
-			p.Title = c.Title() + " did not answer"
-			rows := append(s.ways(of), picker.Row{Id: anyway, Text: "Keep it anyway"})
-			return p.fill(rows, err)
+			anyway := picker.Row{Id: "\x00anyway", Text: "Keep it anyway", Of: way(func() part.Intent { return part.Beside(keep) })}
+			return failed(c.Title()+" did not answer", err, anyway)
 		}
 	}
-	s.chooses(p, of, c)
-	return p
-}
-
-// kept keeps a choice.
-func (s *Setup) kept(ctx context.Context, p *step, of Provider, c Choice) func() part.Intent {
-	words, err := s.Work.Keep(ctx, c)
-	return func() part.Intent {
-		if err != nil {
-			p.Title = "Cannot keep " + c.Title()
-			return p.fill(s.ways(of), err)
-		}
-		return s.Done(c, words)
-	}
+	return t
 }
