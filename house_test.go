@@ -293,6 +293,8 @@ var rooms = []room{
 	{path: "mcp/signin/signintest", support: true},
 	// Hostile texts for the parts of the screen.
 	{path: "tui/tuitest", support: true},
+	// Somebody who presses keys at an overlay.
+	{path: "tui/tuitest/overlaytest", support: true, imports: []string{"internal/golden", "tui/keys", "tui/paint", "tui/part"}},
 	// What `make test` prints: reads `go test -json`, ships with nothing.
 	{path: "internal/testsummary", support: true, imports: []string{"internal/machine"}},
 	// What the machine cannot do, found by trying, and how much it can: one way for all tests.

@@ -3,34 +3,27 @@ package settings_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
-
-	"codeagent/internal/golden"
 	"codeagent/tui/keys"
-	"codeagent/tui/paint"
 	"codeagent/tui/part"
 	"codeagent/tui/picker"
 	"codeagent/tui/settings"
+	"codeagent/tui/tuitest/overlaytest"
 )
 
 // rig is the list over a file and a session that are maps.
 type rig struct {
-	t     *testing.T
-	at    part.Overlay
+	overlaytest.Person
 	file  map[string]string
 	mouse string
 	used  string
-	notes string
 }
 
 func start(t *testing.T) *rig {
-	r := &rig{t: t, file: map[string]string{"tui.notify": "bell"}, mouse: "true"}
+	r := &rig{Person: overlaytest.Person{T: t}, file: map[string]string{"tui.notify": "bell"}, mouse: "true"}
 	table := []settings.Setting{
 		{Key: "model", Value: "groq/llama", Source: "--model", Fixed: true, About: "The model to ask."},
 		{Key: "ask_for_approval", Value: "on-request", About: "When to ask.", Choices: []string{"untrusted", "on-request", "never"}},
@@ -66,106 +59,58 @@ func start(t *testing.T) *rig {
 			"model":            {Show: func() part.Intent { return part.Show{Overlay: picker.New(keys.Standard(), "Models")} }},
 		},
 	}
-	r.do(l.Show())
+	r.Do(l.Show())
 	return r
 }
 
-func (r *rig) do(intent part.Intent) {
-	switch w := intent.(type) {
-	case part.Show:
-		if r.at = w.Overlay; w.Overlay != nil {
-			r.do(w.Overlay.Load())
-		}
-	case part.Beside:
-		r.do(w(r.t.Context())())
-	case part.Note:
-		r.notes += string(w) + "\n"
-	case part.All:
-		for _, one := range w {
-			r.do(one)
-		}
-	}
-}
-
-func (r *rig) press(k tea.Key) {
-	intent, _ := r.at.Key(keys.Key(k))
-	r.do(intent)
-}
-
-func (r *rig) enter() { r.press(tea.Key{Code: tea.KeyEnter}) }
-func (r *rig) keep()  { r.press(tea.Key{Code: 's', Mod: tea.ModCtrl}) }
-func (r *rig) clear() { r.press(tea.Key{Code: 'u', Mod: tea.ModCtrl}) }
+func (r *rig) enter() { r.Press("enter") }
 
 func (r *rig) find(text string) {
-	r.clear()
-	for _, c := range text {
-		r.press(tea.Key{Code: c, Text: string(c)})
-	}
-}
-
-func (r *rig) screen(w, h int) string {
-	lines, _, _ := r.at.View(paint.New(true), w, h)
-	for i, l := range lines {
-		if ansi.StringWidth(l) > w {
-			r.t.Errorf("line %d is wider than %d: %q", i, w, l)
-		}
-		lines[i] = strings.TrimRight(ansi.Strip(l), " ")
-	}
-	return strings.Join(lines, "\n") + "\n"
-}
-
-func (r *rig) has(texts ...string) {
-	r.t.Helper()
-	for _, text := range texts {
-		if s := r.screen(100, 30); !strings.Contains(s, text) {
-			r.t.Errorf("no %q in\n%s", text, s)
-		}
-	}
+	r.Press("ctrl+u")
+	r.Write(text)
 }
 
 // TestSettings: a value is changed for the session where that is possible, else in the file; the list says where
 // each comes from.
 func TestSettings(t *testing.T) {
 	r := start(t)
-	for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 15}} {
-		golden.Check(t, fmt.Sprintf("settings-%dx%d.txt", size[0], size[1]), r.screen(size[0], size[1]))
-	}
-	r.has("--model sets it for this run")
+	r.Golden("settings")
+	r.Has("--model sets it for this run")
 
 	// One that is true or false changes at once: for the session, and kept by another key.
 	r.find("mouse")
 	if r.enter(); r.mouse != "false" || r.file["tui.mouse"] != "" {
 		t.Errorf("the mouse is %s, the file says %q", r.mouse, r.file["tui.mouse"])
 	}
-	r.has("false", "this session", "keeps its value")
-	if r.keep(); r.file["tui.mouse"] != "false" || strings.Contains(r.notes, "next start") {
-		t.Errorf("kept %q: %s", r.file["tui.mouse"], r.notes)
+	r.Has("false", "this session", "keeps its value")
+	if r.Press("ctrl+s"); r.file["tui.mouse"] != "false" || strings.Contains(r.Notes, "next start") {
+		t.Errorf("kept %q: %s", r.file["tui.mouse"], r.Notes)
 	}
-	r.has("config.toml:3")
+	r.Has("config.toml:3")
 
 	// One that cannot change in the session is kept, and that is said.
 	r.find("title")
-	r.has("A change holds from the next start on")
-	if r.enter(); r.file["tui.title"] != "false" || !strings.Contains(r.notes, "it holds from the next start on") {
-		t.Errorf("kept %q: %s", r.file["tui.title"], r.notes)
+	r.Has("A change holds from the next start on")
+	if r.enter(); r.file["tui.title"] != "false" || !strings.Contains(r.Notes, "it holds from the next start on") {
+		t.Errorf("kept %q: %s", r.file["tui.title"], r.Notes)
 	}
 
 	// Choices are a list, with the present one marked.
 	r.find("notify")
 	r.enter()
-	r.has("bell ✓", "from the next start on")
+	r.Has("bell ✓", "from the next start on")
 	r.find("off")
 	if r.enter(); r.file["tui.notify"] != "off" {
 		t.Errorf("kept %q", r.file["tui.notify"])
 	}
-	r.has("Settings", "tui.notify")
+	r.Has("Settings", "tui.notify")
 	r.find("effort")
-	r.has("(unset)")
+	r.Has("(unset)")
 	r.find("approval")
 	r.enter()
-	r.has("uses it in this session")
+	r.Has("uses it in this session")
 	r.find("never")
-	if r.enter(); r.used != "never" || r.file["ask_for_approval"] != "" || r.at != nil {
+	if r.enter(); r.used != "never" || r.file["ask_for_approval"] != "" || r.At != nil {
 		t.Errorf("used %q, the file says %q", r.used, r.file["ask_for_approval"])
 	}
 
@@ -175,7 +120,7 @@ func TestSettings(t *testing.T) {
 	r.enter()
 	r.find("999")
 	r.enter()
-	if r.has("use a whole number from 0 to 95"); r.file["context.compact_at"] != "" {
+	if r.Has("use a whole number from 0 to 95"); r.file["context.compact_at"] != "" {
 		t.Error("it was kept")
 	}
 	r.enter()
@@ -187,7 +132,7 @@ func TestSettings(t *testing.T) {
 	// One with a list of its own opens that, and Esc goes back.
 	r.find("model")
 	r.enter()
-	r.has("Models", "goes back")
-	r.press(tea.Key{Code: tea.KeyEscape})
-	r.has("Settings")
+	r.Has("Models", "goes back")
+	r.Press("esc")
+	r.Has("Settings")
 }

@@ -8,16 +8,13 @@ import (
 	"testing"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
-
-	"codeagent/internal/golden"
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
 	"codeagent/tui/picker"
 	"codeagent/tui/setup"
 	"codeagent/tui/tuitest"
+	"codeagent/tui/tuitest/overlaytest"
 )
 
 // work plays providers: "good" and "another" are keys, and model 7 does not answer.
@@ -77,92 +74,22 @@ func providers() []setup.Provider {
 	}
 }
 
-// person presses keys, and looks.
-type person struct {
-	t     *testing.T
-	at    part.Overlay
-	said  string
-	done  setup.Choice
-	later []func() part.Intent // what runs beside the screen and has not come back
-	slow  bool                 // it does not come back by itself
+// player sets up a model, and notes what became of it.
+type player struct {
+	overlaytest.Person
+	said string
+	done setup.Choice
 }
 
-func start(t *testing.T, w *work, why string) *person {
-	p := &person{t: t}
+func start(t *testing.T, w setup.Work, why string) *player {
+	p := &player{Person: overlaytest.Person{T: t}}
 	s := setup.Setup{
 		Setting: part.Setting{Keys: keys.Standard(), Now: time.Now}, Work: w, Why: why,
 		Tour: func() part.Intent { p.said = "tour"; return part.Quit{} },
 		Done: func(c setup.Choice, words string) part.Intent { p.done, p.said = c, words; return part.Quit{} },
 	}
-	p.do(s.Show())
+	p.Do(s.Show())
 	return p
-}
-
-func (p *person) do(intent part.Intent) {
-	switch w := intent.(type) {
-	case part.Show:
-		if p.at = w.Overlay; w.Overlay != nil {
-			p.do(w.Overlay.Load())
-		}
-	case part.Beside:
-		next := w(p.t.Context())
-		if p.slow {
-			p.later = append(p.later, next)
-			return
-		}
-		p.do(next())
-	case part.All:
-		for _, one := range w {
-			p.do(one)
-		}
-	}
-}
-
-func (p *person) press(names ...string) {
-	p.t.Helper()
-	codes := map[string]keys.Key{
-		"enter": {Code: '\r'}, "esc": {Code: 0x1b}, "end": {Code: tea.KeyEnd}, "backspace": {Code: 0x7f},
-		"ctrl+x": {Code: 'x', Mod: tea.ModCtrl}, "ctrl+r": {Code: 'r', Mod: tea.ModCtrl}, "ctrl+u": {Code: 'u', Mod: tea.ModCtrl}, "ctrl+t": {Code: 't', Mod: tea.ModCtrl}, "ctrl+y": {Code: 'y', Mod: tea.ModCtrl}, "ctrl+z": {Code: 'z', Mod: tea.ModCtrl},
-	}
-	for _, name := range names {
-		k, ok := codes[name]
-		if !ok {
-			p.t.Fatal(name)
-		}
-		intent, _ := p.at.Key(k)
-		p.do(intent)
-	}
-}
-
-func (p *person) write(text string) {
-	for _, r := range text {
-		intent, _ := p.at.Key(keys.Key{Code: r, Text: string(r)})
-		p.do(intent)
-	}
-}
-
-func (p *person) screen(w, h int) string {
-	p.t.Helper()
-	lines, x, y := p.at.View(paint.New(true), w, h)
-	if len(lines) != h || x >= w || y >= h {
-		p.t.Errorf("%d lines of %d, cursor at %d, %d", len(lines), h, x, y)
-	}
-	for i, l := range lines {
-		if ansi.StringWidth(l) > w {
-			p.t.Errorf("line %d is wider than %d: %q", i, w, l)
-		}
-		lines[i] = strings.TrimRight(ansi.Strip(l), " ")
-	}
-	return strings.Join(lines, "\n") + "\n"
-}
-
-func (p *person) has(texts ...string) {
-	p.t.Helper()
-	for _, text := range texts {
-		if s := p.screen(100, 30); !strings.Contains(s, text) {
-			p.t.Errorf("no %q in\n%s", text, s)
-		}
-	}
 }
 
 // TestSetup goes the whole way: a provider, a key that is refused and one that is not, a model that does not
@@ -170,43 +97,37 @@ func (p *person) has(texts ...string) {
 func TestSetup(t *testing.T) {
 	w := &work{list: providers(), models: 120}
 	p := start(t, w, "No model is configured yet.")
-	sizes := func(name string) {
-		t.Helper()
-		for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 15}} {
-			golden.Check(t, fmt.Sprintf("%s-%dx%d.txt", name, size[0], size[1]), p.screen(size[0], size[1]))
-		}
-	}
 	secret := func(key string) {
 		t.Helper()
 		for _, size := range [][2]int{{20, 3}, {40, 15}, {120, 40}} {
-			if strings.Contains(p.screen(size[0], size[1]), key) {
-				t.Errorf("the key is shown:\n%s", p.screen(size[0], size[1]))
+			if strings.Contains(p.Screen(size[0], size[1]), key) {
+				t.Errorf("the key is shown:\n%s", p.Screen(size[0], size[1]))
 			}
 		}
 	}
-	sizes("providers")
-	p.write("groq")
-	p.press("enter")
-	sizes("key-empty")
-	p.write("bad")
+	p.Golden("providers")
+	p.Write("groq")
+	p.Press("enter")
+	p.Golden("key-empty")
+	p.Write("bad")
 	secret("bad")
-	p.press("enter")
-	sizes("key-refused")
-	p.press("enter") // another key
-	p.at.Paste("good-key-value\n")
+	p.Press("enter")
+	p.Golden("key-refused")
+	p.Press("enter") // another key
+	p.At.Paste("good-key-value\n")
 	secret("good-key")
-	sizes("key")
-	p.press("enter")
-	p.has("Model of groq", "121", "128k · images")
-	sizes("models")
-	p.write("el-7")
-	p.press("enter")
-	sizes("no-answer")
+	p.Golden("key")
+	p.Press("enter")
+	p.Has("Model of groq", "121", "128k · images")
+	p.Golden("models")
+	p.Write("el-7")
+	p.Press("enter")
+	p.Golden("no-answer")
 	secret("good-key")
-	p.press("esc")
-	p.has("Model of groq", "el-7")
-	p.write("7")
-	p.press("enter")
+	p.Press("esc")
+	p.Has("Model of groq", "el-7")
+	p.Write("7")
+	p.Press("enter")
 	if want := (setup.Choice{Provider: "groq", Key: "good-key-value", Model: "family/model-77"}); w.kept != want || p.done != want || !strings.HasPrefix(p.said, "kept in") {
 		t.Errorf("kept %#v %q, done %#v %q", w.kept, string(w.kept.Key), p.done, p.said)
 	}
@@ -219,17 +140,17 @@ func TestSetup(t *testing.T) {
 func TestSetupLocal(t *testing.T) {
 	w := &work{list: providers(), models: 4}
 	p := start(t, w, "")
-	p.press("enter")
+	p.Press("enter")
 	if p.done.Title() != "ollama/qwen3:8b" || w.tries != 1 {
 		t.Errorf("%+v after %d tries", p.done, w.tries)
 	}
 	p = start(t, w, "")
-	p.write("all 4")
-	p.press("enter")
-	p.has("Model of ollama", "family/model-3")
+	p.Write("all 4")
+	p.Press("enter")
+	p.Has("Model of ollama", "family/model-3")
 	p = start(t, w, "")
-	p.write("tour")
-	if p.press("enter"); p.said != "tour" {
+	p.Write("tour")
+	if p.Press("enter"); p.said != "tour" {
 		t.Errorf("%q", p.said)
 	}
 }
@@ -239,19 +160,19 @@ func TestSetupLocal(t *testing.T) {
 func TestSetupAddress(t *testing.T) {
 	w := &work{list: providers()}
 	p := start(t, w, "")
-	p.press("end", "enter")
-	p.write("llm.example.com")
-	p.press("enter")
-	p.has("must look like https://host/v1")
-	p.press("ctrl+u")
-	p.write("http://llm.example.com/v1")
-	p.has("http://llm.example.com/v1")
-	p.press("enter")
-	p.has("not encrypted", "llm-example-com")
-	p.press("enter", "enter")
-	p.has("model ")
-	p.write("mine")
-	p.press("enter")
+	p.Press("end", "enter")
+	p.Write("llm.example.com")
+	p.Press("enter")
+	p.Has("must look like https://host/v1")
+	p.Press("ctrl+u")
+	p.Write("http://llm.example.com/v1")
+	p.Has("http://llm.example.com/v1")
+	p.Press("enter")
+	p.Has("not encrypted", "llm-example-com")
+	p.Press("enter", "enter")
+	p.Has("model ")
+	p.Write("mine")
+	p.Press("enter")
 	if want := (setup.Choice{Provider: "llm-example-com", Address: "http://llm.example.com/v1", Model: "mine"}); w.kept != want {
 		t.Errorf("%+v", w.kept)
 	}
@@ -261,30 +182,30 @@ func TestSetupAddress(t *testing.T) {
 func TestSetupKeys(t *testing.T) {
 	w := &work{list: providers(), models: 2}
 	p := start(t, w, "")
-	p.write("openai")
-	if s := p.screen(100, 30); strings.Contains(s, "another key") || strings.Contains(s, "forgets") {
+	p.Write("openai")
+	if s := p.Screen(100, 30); strings.Contains(s, "another key") || strings.Contains(s, "forgets") {
 		t.Errorf("a key of the environment can be changed:\n%s", s)
 	}
-	p.press("ctrl+x", "ctrl+r")
+	p.Press("ctrl+x", "ctrl+r")
 	p = start(t, w, "")
-	p.write("mistral")
-	p.has("enters another key", "forgets its key")
-	p.press("ctrl+x")
-	p.has("Forget the kept key of “mistral”?")
-	p.press("enter")
-	if p.has("the key of mistral is forgotten"); w.gone != "mistral" {
+	p.Write("mistral")
+	p.Has("enters another key", "forgets its key")
+	p.Press("ctrl+x")
+	p.Has("Forget the kept key of “mistral”?")
+	p.Press("enter")
+	if p.Has("the key of mistral is forgotten"); w.gone != "mistral" {
 		t.Errorf("forgot %q", w.gone)
 	}
-	p.press("ctrl+r")
-	p.has("Key of mistral")
-	p.press("enter")
-	p.has("a key has no spaces") // an empty one
-	p.write("x y")
-	p.press("enter")
-	p.has("a key has no spaces")
-	p.press("ctrl+u")
-	p.write("another")
-	p.press("enter", "enter")
+	p.Press("ctrl+r")
+	p.Has("Key of mistral")
+	p.Press("enter")
+	p.Has("a key has no spaces") // an empty one
+	p.Write("x y")
+	p.Press("enter")
+	p.Has("a key has no spaces")
+	p.Press("ctrl+u")
+	p.Write("another")
+	p.Press("enter", "enter")
 	if w.kept.Key != "another" || w.kept.Provider != "mistral" {
 		t.Errorf("%+v", w.kept)
 	}
@@ -293,26 +214,26 @@ func TestSetupKeys(t *testing.T) {
 // TestKeysStayInTheEntry: while a key is written, no key leads elsewhere, and what was deleted does not come back.
 func TestKeysStayInTheEntry(t *testing.T) {
 	p := start(t, &work{list: providers()}, "")
-	p.write("groq")
-	p.press("enter")
-	p.write("a-key-value")
+	p.Write("groq")
+	p.Press("enter")
+	p.Write("a-key-value")
 	for _, name := range []string{"ctrl+t", "ctrl+y", "ctrl+x", "ctrl+r"} {
-		if p.press(name); !strings.Contains(p.screen(80, 24), "11 characters") {
-			t.Errorf("%s changed it:\n%s", name, p.screen(80, 24))
+		if p.Press(name); !strings.Contains(p.Screen(80, 24), "11 characters") {
+			t.Errorf("%s changed it:\n%s", name, p.Screen(80, 24))
 		}
 	}
-	p.press("backspace")
-	p.has("10 characters")
-	p.press("ctrl+u", "ctrl+y")
-	if s := p.screen(80, 24); strings.Contains(s, "characters") {
+	p.Press("backspace")
+	p.Has("10 characters")
+	p.Press("ctrl+u", "ctrl+y")
+	if s := p.Screen(80, 24); strings.Contains(s, "characters") {
 		t.Errorf("it came back:\n%s", s)
 	}
-	p.at.Paste(strings.Repeat("k", 40_000))
-	p.has("too long")
-	p.at.Paste(strings.Repeat("k", 400))
-	p.has("400 characters")
+	p.At.Paste(strings.Repeat("k", 40_000))
+	p.Has("too long")
+	p.At.Paste(strings.Repeat("k", 400))
+	p.Has("400 characters")
 	for _, size := range [][2]int{{1, 1}, {10, 2}, {20, 4}, {300, 100}} {
-		p.screen(size[0], size[1])
+		p.Screen(size[0], size[1])
 	}
 }
 
@@ -320,20 +241,20 @@ func TestKeysStayInTheEntry(t *testing.T) {
 func TestAnswerAfterLeaving(t *testing.T) {
 	w := &work{list: providers(), models: 2}
 	p := start(t, w, "")
-	p.write("mistral")
-	p.press("enter")
-	p.slow = true
-	p.press("enter")
-	p.has("Trying mistral/family/model-0 …")
-	if len(p.later) != 1 {
-		t.Fatal(len(p.later))
+	p.Write("mistral")
+	p.Press("enter")
+	p.Slow = true
+	p.Press("enter")
+	p.Has("Trying mistral/family/model-0 …")
+	if len(p.Later) != 1 {
+		t.Fatal(len(p.Later))
 	}
-	answer := p.later[0]
-	p.slow = false
-	p.press("esc")
-	p.has("Model of mistral")
-	p.do(answer())
-	if p.has("Model of mistral"); p.said != "" {
+	answer := p.Later[0]
+	p.Slow = false
+	p.Press("esc")
+	p.Has("Model of mistral")
+	p.Do(answer())
+	if p.Has("Model of mistral"); p.said != "" {
 		t.Errorf("the person left, and then: %q", p.said)
 	}
 }
@@ -342,8 +263,8 @@ func TestAnswerAfterLeaving(t *testing.T) {
 func TestCannotKeep(t *testing.T) {
 	w := &work{list: providers(), models: 2, broken: errors.New("config.toml: read-only file system")}
 	p := start(t, w, "")
-	p.press("enter")
-	p.has("Cannot keep ollama/qwen3:8b", "read-only file system", "Another provider")
+	p.Press("enter")
+	p.Has("Cannot keep ollama/qwen3:8b", "read-only file system", "Another provider")
 	if p.said != "" {
 		t.Error("it is said to be kept")
 	}
@@ -353,21 +274,19 @@ func TestCannotKeep(t *testing.T) {
 func TestHostileProvider(t *testing.T) {
 	for _, nasty := range tuitest.Nasty() {
 		w := &hostile{work{list: providers()}, nasty}
-		p := start(t, &w.work, "")
-		s := setup.Setup{Setting: part.Setting{Keys: keys.Standard(), Now: time.Now}, Work: w, Why: nasty}
-		p.do(s.Show())
+		p := start(t, w, nasty)
 		drawn := func() {
 			t.Helper()
-			lines, _, _ := p.at.View(paint.New(true), 60, 20)
+			lines, _, _ := p.At.View(paint.New(true), 60, 20)
 			for _, l := range lines {
 				tuitest.Harmless(t, l)
 			}
 		}
 		drawn()
-		p.write("mistral")
-		p.press("enter")
+		p.Write("mistral")
+		p.Press("enter")
 		drawn()
-		p.press("enter")
+		p.Press("enter")
 		drawn()
 	}
 }
