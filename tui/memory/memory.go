@@ -10,19 +10,13 @@ import (
 	"codeagent/tui/picker"
 )
 
-// Place is a file of instructions.
-type Place struct {
-	// Path names it to Add, Name is how it is shown, Source says whose it is.
-	Path, Name, Source string
-}
-
 // List is what the list gets of the screen.
 type List struct {
 	part.Setting
-	// Places lists the files.
-	Places func(ctx context.Context) ([]Place, error)
-	// Add adds a line to one, and says from when on it is followed.
-	Add func(ctx context.Context, path, line string) (words string, err error)
+	// Places lists the files: About says whose one is.
+	Places func() []picker.Row
+	// Add adds a line to the file with that Id, and says from when on it is followed.
+	Add func(ctx context.Context, id, line string) (words string, err error)
 }
 
 // Show is /memory. A text is added to the file that the person chooses; without one the person writes it there.
@@ -33,12 +27,12 @@ func (l List) Show(text string) part.Intent {
 	if text = strings.TrimSpace(text); text != "" {
 		p.Title, p.Enter, more = "Add a line to", "adds it there", "The line: "+text
 	}
-	p.List = func(ctx context.Context) (rows []picker.Row, err error) {
-		places, err := l.Places(ctx)
-		for _, at := range places {
-			rows = append(rows, picker.Row{Id: at.Path, Text: at.Name, About: at.Source, More: more})
+	p.List = func(context.Context) ([]picker.Row, error) {
+		rows := l.Places()
+		for i := range rows {
+			rows[i].More = more
 		}
-		return rows, err
+		return rows, nil
 	}
 	add := func(r picker.Row, line string) part.Intent {
 		if strings.TrimSpace(line) == "" {

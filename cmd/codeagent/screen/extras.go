@@ -22,6 +22,7 @@ import (
 	"codeagent/tui/fill"
 	"codeagent/tui/memory"
 	"codeagent/tui/paint"
+	"codeagent/tui/picker"
 	"codeagent/tui/settings"
 )
 
@@ -63,7 +64,7 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *sessionList, o *t
 		return prompts.Reviewing(what, c.Text, c.Cut), err
 	}
 	o.Extras.Effort, o.Extras.Thinks = ses.Think, ws.Config.ReasoningEffort
-	o.Extras.Memory = memory.List{Places: func(context.Context) (out []memory.Place, _ error) {
+	o.Extras.Memory = memory.List{Places: func() (rows []picker.Row) {
 		for _, at := range instructions.New(ws, nil, nil).Places() {
 			source := "this project"
 			if at.Own {
@@ -72,9 +73,9 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *sessionList, o *t
 			if at.New {
 				source += ", new"
 			}
-			out = append(out, memory.Place{Path: at.Path, Name: readable(ws, at.Path), Source: source})
+			rows = append(rows, picker.Row{Id: at.Path, Text: readable(ws, at.Path), About: source})
 		}
-		return out, nil
+		return rows
 	}, Add: func(ctx context.Context, path, line string) (string, error) {
 		undone, err := ses.Remember(ctx, path, line)
 		words := "added to " + readable(ws, path) + ": your next message is answered with it"

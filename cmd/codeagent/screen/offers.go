@@ -16,6 +16,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
+	"codeagent/cmd/codeagent/providers"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/event"
@@ -47,10 +48,11 @@ func offer(ctx context.Context, ses *conversation.Session, f cli.Flags, o *tui.O
 				kept.next = &sessionscmd.ResumeTarget{Fresh: true, Folder: ses.Workspace.Folder, Model: c.Title()}
 				return true, nil
 			}
-			l, err := work.listed(ctx, c)
+			now, p, err := work.of(ctx, c)
 			if err != nil {
 				return false, err
 			}
+			l := providers.Of(now).Listed(p, c.Model)
 			known.Add(l)
 			return false, known.Use(ctx, l.Title)
 		}

@@ -31,27 +31,12 @@ func newModelSetup(ctx context.Context, s cli.Stdio, f cli.Flags, readable bool)
 	return modelSetup{s, f, paths, readable}, err
 }
 
-func (m modelSetup) now(ctx context.Context) (providers.Providers, *workspace.Workspace, error) {
-	ws, err := workspace.Unopened(ctx, m.s, m.f)
-	if err != nil {
-		return providers.Providers{}, nil, err
+// of returns the provider that was chosen, among those of the settings as they are now.
+func (m modelSetup) of(ctx context.Context, c setup.Choice) (ws *workspace.Workspace, p config.Provider, err error) {
+	if ws, err = workspace.Unopened(ctx, m.s, m.f); err == nil {
+		p, err = providers.Of(ws).At(c.Provider, c.Address, string(c.Key))
 	}
-	return providers.Of(ws), ws, nil
-}
-
-// of is what was chosen as a provider.
-func (m modelSetup) of(ctx context.Context, c setup.Choice) (providers.Providers, config.Provider, error) {
-	ps, _, err := m.now(ctx)
-	if err != nil {
-		return ps, config.Provider{}, err
-	}
-	p, err := ps.At(c.Provider, c.Address, string(c.Key))
-	return ps, p, err
-}
-
-func (m modelSetup) listed(ctx context.Context, c setup.Choice) (providers.ListedModel, error) {
-	ps, p, err := m.of(ctx, c)
-	return ps.Listed(p, c.Model), err
+	return ws, p, inWords(err)
 }
 
 func (m modelSetup) Place() string {
@@ -65,14 +50,14 @@ func (m modelSetup) Place() string {
 func (m modelSetup) tilde(path string) string { return paint.Tilde(path, m.s.Env("HOME")) }
 
 func (m modelSetup) Providers(ctx context.Context) (out []setup.Provider, unread error) {
-	ps, ws, err := m.now(ctx)
+	ws, err := workspace.Unopened(ctx, m.s, m.f)
 	if err != nil {
 		return nil, inWords(err)
 	}
 	if err := ws.Config.Unread(); err != nil {
 		unread = fmt.Errorf("the kept keys are not used: %w", err)
 	}
-	for _, c := range ps.Candidates(ctx) {
+	for _, c := range providers.Of(ws).Candidates(ctx) {
 		p := describe(c.Provider)
 		p.Models, p.Kept = c.Models, c.Kept()
 		p.Fixed = c.KeyFrom != "" && !c.Kept() || strings.HasPrefix(c.KeyFrom, "$")
@@ -117,11 +102,11 @@ func (m modelSetup) At(address string) (setup.Provider, error) {
 func (m modelSetup) CheckKey(key setup.Key) error { return config.CheckKey(string(key)) }
 
 func (m modelSetup) Models(ctx context.Context, c setup.Choice) (rows []picker.Row, err error) {
-	ps, p, err := m.of(ctx, c)
+	ws, p, err := m.of(ctx, c)
 	if err != nil {
-		return nil, inWords(err)
+		return nil, err
 	}
-	list, err := ps.ModelsOf(ctx, p)
+	list, err := providers.Of(ws).ModelsOf(ctx, p)
 	for _, l := range list {
 		name := strings.TrimPrefix(l.Title, p.Name+"/")
 		rows = append(rows, picker.Row{Id: name, Text: name, About: l.About})
@@ -130,9 +115,9 @@ func (m modelSetup) Models(ctx context.Context, c setup.Choice) (rows []picker.R
 }
 
 func (m modelSetup) Try(ctx context.Context, c setup.Choice) error {
-	ps, p, err := m.of(ctx, c)
+	ws, p, err := m.of(ctx, c)
 	if err == nil {
-		err = ps.Try(ctx, p, c.Model)
+		err = providers.Of(ws).Try(ctx, p, c.Model)
 	}
 	return inWords(err)
 }
@@ -147,13 +132,9 @@ func inWords(err error) error {
 }
 
 func (m modelSetup) Keep(ctx context.Context, c setup.Choice) (string, error) {
-	_, ws, err := m.now(ctx)
+	ws, p, err := m.of(ctx, c)
 	if err != nil {
-		return "", inWords(err)
-	}
-	_, p, err := m.of(ctx, c)
-	if err != nil {
-		return "", inWords(err)
+		return "", err
 	}
 	if c.Key != "" {
 		if err := m.paths.KeepKey(ctx, p, m.s.Env, string(c.Key)); err != nil {
