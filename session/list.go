@@ -39,7 +39,7 @@ func (s Summary) Name() string {
 	if s.Damaged != "" {
 		return strings.TrimSpace("cannot be used: " + s.Damaged + "  " + s.First)
 	}
-	return cmp.Or(s.Title, subject(s.First), s.First)
+	return cmp.Or(s.Title, s.First)
 }
 
 // near is how many bytes at the end are searched for the title: the record that ends each turn

@@ -82,7 +82,8 @@ type record struct {
 // Label is what lists show of a session. It is in every open, turn and title record. The last of them
 // counts, so it is always near the end.
 type Label struct {
-	// Title is the name that the user gave it, or what its first command is for; "": none.
+	// Title is the name that the user gave it, or what its first command is for, or the first message of two
+	// words if the first one has fewer; "": none.
 	Title string `json:"title,omitempty"`
 	// Branch is what was checked out in the folder; "": not known.
 	Branch string `json:"branch,omitempty"`

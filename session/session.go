@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -96,12 +95,14 @@ func (s *Session) Append(item model.Item) error {
 		if s.Turn != nil {
 			turn = fmt.Sprintf("%s/%d", s.info.ID, s.Turn()) // a fork has this message too, and another history of undo
 		}
-		switch s.label.Said = beginning(item); {
+		s.label.Said = beginning(item)
+		about, first := firstWords(item.About), s.view.head.First
+		switch title := cmp.Or(about, s.label.Said); {
 		case s.label.Title != "":
 		case s.f == nil:
-			s.label.Title = firstWords(item.About)
-		case subject(s.view.head.First) == "":
-			s.label.Title = subject(cmp.Or(firstWords(item.About), s.label.Said))
+			s.label.Title = about
+		case !strings.Contains(first, " ") && strings.Contains(title, " "): // one word is a greeting, or says too little
+			s.label.Title = title
 		}
 	case model.Assistant:
 		s.label.Answer = firstWords(item.Text)
@@ -434,14 +435,6 @@ func beginning(item model.Item) string {
 	}
 	return words
 }
-
-// greeting is how a message begins without saying what it is about.
-var greeting = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^(?:(?:hi|hello|hey|hallo|there|good (?:morning|afternoon|evening)|please|thanks|thank you|(?:can|could|would|will) you|i(?: would|'d) like you to|i want you to)(?:[\s,.;:!?]+|$))+`)
-})
-
-// subject returns a message without its greeting; "": it has no more than that.
-func subject(words string) string { return words[len(greeting().FindString(words)):] }
 
 // firstWords returns the beginning of a message, as one line.
 func firstWords(text string) string {

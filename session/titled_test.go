@@ -47,9 +47,10 @@ func TestNames(t *testing.T) {
 		items []model.Item
 		name  string
 	}{
-		{[]model.Item{said("Hello, could you please mend the parser?")}, "mend the parser?"},
+		{[]model.Item{said("Hello, could you please mend the parser?")}, "Hello, could you please mend the parser?"},
 		{[]model.Item{said("hi there!")}, "hi there!"},
-		{[]model.Item{said("hi"), said("Please mend the parser"), said("and test it")}, "mend the parser"},
+		{[]model.Item{said("hi"), said("hello?"), said("Please mend the parser"), said("and test it")}, "Please mend the parser"},
+		{[]model.Item{said("hi"), said("hello?")}, "hi"},
 		{[]model.Item{said("hi"), review}, review.About},
 		{[]model.Item{said("hire a plumber")}, "hire a plumber"},
 		{[]model.Item{review, said("mend the first")}, review.About},
