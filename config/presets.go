@@ -12,7 +12,7 @@ var presets = []Provider{
 	{Name: "openai", BaseURL: openAI, KeyEnv: "OPENAI_API_KEY"},
 	// The v1 API of Azure needs no api-version; models are named by deployment.
 	{Name: "azure", BaseURL: "$AZURE_OPENAI_ENDPOINT/openai/v1", KeyEnv: "AZURE_OPENAI_API_KEY"},
-	{Name: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"},
+	{Name: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY", SearchTool: "openrouter:web_search"},
 	{Name: "groq", BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY"},
 	{Name: "mistral", BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY"},
 	{Name: "deepseek", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},

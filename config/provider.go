@@ -28,6 +28,9 @@ type Provider struct {
 	Headers map[string]string `toml:"headers"`
 	// Wire is Chat or Responses; empty: chosen by the base URL.
 	Wire string `toml:"wire"`
+	// SearchTool is the type of the tool by which its models search the web; "": the API's own way. Resolve sets
+	// it to that of the built-in provider with this base URL.
+	SearchTool string
 	// Limits apply to all its models.
 	Limits ModelLimits
 	// Local: the server is on this machine, and may need no key.
@@ -177,6 +180,9 @@ func (p Provider) Resolve(getenv func(string) string) (Provider, error) {
 	u, err := baseURL(p.BaseURL)
 	if err != nil {
 		return p, fmt.Errorf("the base URL %s %w", quoted(p.BaseURL), err)
+	}
+	if i := slices.IndexFunc(presets, func(built Provider) bool { return built.BaseURL == strings.TrimRight(p.BaseURL, "/") }); i >= 0 {
+		p.SearchTool = presets[i].SearchTool
 	}
 	if p.Wire == "" {
 		p.Wire = Chat

@@ -139,6 +139,11 @@ func TestPresets(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
+	for url, want := range map[string]string{"https://openrouter.ai/api/v1/": "openrouter:web_search", "https://other.example/api/v1": ""} {
+		if p, err := (config.Provider{BaseURL: url}).Resolve(vars); err != nil || p.SearchTool != want {
+			t.Errorf("%s searches with %q, %v", url, p.SearchTool, err)
+		}
+	}
 	cfg.ModelProvider = "azure"
 	p, _, _ := cfg.Choose(vars)
 	if _, err := p.Resolve(env(nil)); err == nil || !strings.Contains(err.Error(), `"AZURE_OPENAI_ENDPOINT", which is not set`) {

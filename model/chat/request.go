@@ -82,8 +82,8 @@ func request(a *attempt) (openai.ChatCompletionRequest, additions) {
 			Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: wire.Schema(t)},
 		})
 	}
-	if tool := wire.SearchTool(a.Host, ""); a.Search && tool != "" {
-		out.Tools = append(out.Tools, openai.Tool{Type: openai.ToolType(tool)})
+	if a.Search && a.SearchTool != "" {
+		out.Tools = append(out.Tools, openai.Tool{Type: openai.ToolType(a.SearchTool)})
 	} else {
 		more.search = a.Search
 	}

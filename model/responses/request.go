@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -60,7 +61,7 @@ func request(a *attempt) openai.CreateResponseRequest {
 		out.Tools = append(out.Tools, tool(t))
 	}
 	if a.Search {
-		out.Tools = append(out.Tools, openai.ResponseTool{Type: openai.ToolType(wire.SearchTool(a.Host, "web_search"))})
+		out.Tools = append(out.Tools, openai.ResponseTool{Type: openai.ToolType(cmp.Or(a.SearchTool, "web_search"))})
 	}
 	if !q.noStore {
 		out.Store = new(false)

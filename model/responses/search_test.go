@@ -93,7 +93,7 @@ func TestSearchRefused(t *testing.T) {
 		t.Errorf("%d requests, %d refusals", len(all), refused)
 	}
 	r := &router{}
-	o := responses.Options{BaseURL: "https://openrouter.ai/api/v1", HTTP: &http.Client{Transport: r}}
+	o := responses.Options{BaseURL: "https://openrouter.ai/api/v1", SearchTool: "openrouter:web_search", HTTP: &http.Client{Transport: r}}
 	for name, c := range map[string]modeltest.Model{"responses": client(t, o), "chat": chat.New(o)} {
 		for range c.Stream(t.Context(), req) {
 		}

@@ -49,6 +49,8 @@ type Attempt[Q any] struct {
 	API *openai.Client
 	// Host is the provider's host name, without a port.
 	Host string
+	// SearchTool is that of the options.
+	SearchTool string
 	// Source is the Source of every Opaque of the answer.
 	Source string
 	// Yield takes the deltas of the answer.
@@ -78,7 +80,7 @@ func (c *Client[Q]) Stream(ctx context.Context, r model.Request) iter.Seq2[model
 		return c.learned.ask(r, yield, func(r model.Request, q Q, view *View, yield Yield) error {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			stream, decoder, err := c.open(ctx, &Attempt[Q]{r, q, view, c.api, c.host, c.source + r.Model, normal(r.Tools, yield), c.learned.note})
+			stream, decoder, err := c.open(ctx, &Attempt[Q]{r, q, view, c.api, c.host, c.searchTool, c.source + r.Model, normal(r.Tools, yield), c.learned.note})
 			if err != nil {
 				return err
 			}

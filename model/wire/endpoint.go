@@ -42,6 +42,8 @@ type Options struct {
 	HTTP *http.Client
 	// Retry is the retry policy; the zero value is the default one.
 	Retry Retry
+	// SearchTool is the type of the tool by which the provider's models search the web; "": the API's own way.
+	SearchTool string
 	// IdleTimeout is how long the provider may be silent; 0: 5 minutes.
 	IdleTimeout time.Duration
 }
@@ -50,6 +52,8 @@ type Options struct {
 type endpoint struct {
 	api  *openai.Client
 	host string
+	// searchTool is that of the options.
+	searchTool string
 	// source is the beginning of the Source of every Opaque from this provider; the model's
 	// name follows.
 	source string
@@ -62,7 +66,7 @@ type endpoint struct {
 }
 
 func newEndpoint(o Options, path string) *endpoint {
-	e := &endpoint{retry: o.Retry, base: NewBase()}
+	e := &endpoint{retry: o.Retry, base: NewBase(), searchTool: o.SearchTool}
 	if o.HTTP != nil && o.HTTP.Transport != nil {
 		e.base = o.HTTP.Transport
 	}

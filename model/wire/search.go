@@ -36,12 +36,3 @@ func Searched(query string, annotations []Annotation) model.Searched {
 	}
 	return model.Searched{Search: s}
 }
-
-// SearchTool is the type of the tool by which a provider's models search the web. It is "" in Chat
-// Completions at other providers, where a field asks for it.
-func SearchTool(host, other string) string {
-	if host == "openrouter.ai" {
-		return "openrouter:web_search"
-	}
-	return other
-}

@@ -247,7 +247,7 @@ func (ps Providers) Client(p config.Provider, attended bool) (client, config.Pro
 		return nil, p, cli.Usage(err)
 	}
 	o := wire.Options{
-		BaseURL: p.BaseURL, Key: p.Key(ps.env).Reveal(), Header: map[string][]string{},
+		BaseURL: p.BaseURL, Key: p.Key(ps.env).Reveal(), Header: map[string][]string{}, SearchTool: p.SearchTool,
 		Retry: wire.Retry{Patience: ps.cfg.Patience(attended)},
 	}
 	for k, v := range p.Headers {
