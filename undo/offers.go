@@ -148,6 +148,11 @@ func (c Obstacle) Reason(opened bool) string {
 // notedMost is how many files the note for the model names.
 const notedMost = 20
 
+// Left is how many entries were left as they are.
+func (p *Plan) Left(r Report) int {
+	return len(p.Conflicts) + len(p.NotKept) + len(p.Closed) + len(r.Failed)
+}
+
 // Note returns the message for the model about the restored files, or "".
 func (p *Plan) Note(r Report) string {
 	if len(r.Done) == 0 {
@@ -165,7 +170,7 @@ func (p *Plan) Note(r Report) string {
 	if more := len(r.Done) - notedMost; more > 0 {
 		fmt.Fprintf(&b, "\nand %d more", more)
 	}
-	if n := len(p.Conflicts) + len(p.NotKept) + len(p.Closed) + len(r.Failed); n > 0 {
+	if n := p.Left(r); n > 0 {
 		fmt.Fprintf(&b, "\n%d others of that turn were left as they are.", n)
 	}
 	b.WriteString("\nRead files again before you change them.]")

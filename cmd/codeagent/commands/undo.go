@@ -66,8 +66,7 @@ func (u *UndoStack) Apply(ctx context.Context) (*undo.Plan, undo.Report, error) 
 	}
 	r, err := undocmd.Apply(ctx, u.ses.Workspace, u.ses.Undo, p, u.ses.Gate.Own())
 	if note := p.Note(r); note != "" {
-		u.ses.Note(note)
-		u.ses.Undid()
+		u.ses.Undid(note)
 	}
 	return p, r, err
 }
@@ -86,6 +85,7 @@ func (u *UndoStack) Since(turn int) (p *undo.Plan, opens string, err error) {
 // if nothing was undone, or something was sent or changed since.
 func Redo(ctx context.Context, ses *conversation.Session, u *UndoStack, face conversation.Face) (p *undo.Plan, r undo.Report, err error) {
 	files, talk := ses.Undone()
+	note, all := "", false
 	if files && u != nil {
 		p, err = ses.Undo.PlanRedo(undo.MayChange(ses.Gate.Own()))
 		if errors.Is(err, undo.ErrNothing) && talk {
@@ -94,18 +94,16 @@ func Redo(ctx context.Context, ses *conversation.Session, u *UndoStack, face con
 		if p != nil {
 			p.LeaveProtected()
 			r, err = undocmd.Apply(ctx, ses.Workspace, ses.Undo, p, ses.Gate.Own())
+			note, all = p.Note(r), p.More == "" && p.Left(r) == 0
 		}
 	}
 	switch {
 	case errors.Is(err, undo.ErrNothing), err == nil && p == nil && !talk:
 		return nil, r, conversation.ErrNothing
 	case err == nil:
-		err = ses.Return(face)
-	}
-	if p != nil {
-		if note := p.Note(r); note != "" {
-			ses.Note(note)
-		}
+		err = ses.Return(face, note, all)
+	default:
+		ses.Note(note)
 	}
 	return p, r, err
 }

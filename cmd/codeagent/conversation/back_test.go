@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,7 +147,7 @@ func TestBackBySeveral(t *testing.T) {
 		if _, talk := ses.Undone(); !talk {
 			t.Error("there is nothing to take back")
 		}
-		if err := ses.Return(screen); err != nil {
+		if err := ses.Return(screen, "", true); err != nil {
 			t.Fatal(err)
 		}
 		h, err := ses.Record.Log.History(sessions.HistoryLimit)
@@ -166,5 +167,57 @@ func TestBackBySeveral(t *testing.T) {
 	}
 	if items := ses.Agent.History(); len(items) != 11 || items[8].Text != "a note" {
 		t.Errorf("%d items", len(items))
+	}
+}
+
+// The note of an undo waits for the next message, and a redo that brings all files back needs none.
+func TestNotesWait(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(ses *Session, back func(note string, all bool))
+		want []string
+	}{
+		{"undo", func(ses *Session, _ func(string, bool)) { ses.Undid("undone a") }, []string{"undone a"}},
+		{"undo and redo", func(ses *Session, back func(string, bool)) { ses.Undid("undone a"); back("redone a", true) }, nil},
+		{"a redo of a part", func(ses *Session, back func(string, bool)) { ses.Undid("undone a"); back("redone some", false) }, []string{"undone a", "redone some"}},
+		{"a redo of the second alone", func(ses *Session, back func(string, bool)) {
+			ses.Undid("undone b")
+			ses.Undid("undone a")
+			back("redone a", true)
+		}, []string{"undone b"}},
+		{"parts of the second and then the first", func(ses *Session, back func(string, bool)) {
+			ses.Undid("undone b")
+			ses.Undid("undone a")
+			back("redone some of a", false)
+			back("redone b", true)
+		}, []string{"undone a", "redone some of a"}},
+		{"a redo of what an earlier process undid", func(_ *Session, back func(string, bool)) { back("redone a", true) }, []string{"redone a"}},
+	} {
+		screen := &unwatched{}
+		ses := &Session{Base: &Base{}}
+		ses.Agent = agent.New(agent.Config{Model: says(1), Frontend: screen, Tools: tools.All(tools.Options{Workspace: t.TempDir()})})
+		if err := ses.Turn(t.Context(), agent.Input{Text: "first"}); err != nil {
+			t.Fatal(err)
+		}
+		c.do(ses, func(note string, all bool) {
+			if err := ses.Return(screen, note, all); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if n := len(ses.Agent.History()); n != 2 {
+			t.Errorf("%s: %d items before the next message", c.name, n)
+		}
+		if err := ses.Turn(t.Context(), agent.Input{Text: "second"}); err != nil {
+			t.Fatal(err)
+		}
+		var notes []string
+		for _, i := range ses.Agent.History() {
+			if i.Kind == model.Note {
+				notes = append(notes, i.Text)
+			}
+		}
+		if !slices.Equal(notes, c.want) {
+			t.Errorf("%s: the model got the notes %q, want %q", c.name, notes, c.want)
+		}
 	}
 }

@@ -23,15 +23,16 @@ type step struct {
 	// talk is the conversation before it, of which the last messages went; nil: it stayed.
 	talk []model.Item
 	gone int
-	// notes is how many notes waited then.
-	notes int
+	// note is the place of its note among those that wait, if it restored files.
+	note int
 }
 
 // steps are those that can be taken back.
 type steps struct {
 	list []step
 	sent bool // a message was sent in this run: what an earlier one undid stays undone
-	// notes are for the model, with the next message: written now, they would make a rewind last.
+	// notes are for the model, with the next message: written now, they would make a rewind last, and a step that is
+	// taken back needs none.
 	notes []string
 }
 
@@ -92,16 +93,17 @@ func (ses *Session) Back(screen Face, n int, files bool) (gone []agent.Input, er
 		}
 	}
 	if !files {
-		ses.Undid()
+		ses.steps.list = append(ses.steps.list, step{})
 	}
 	last := &ses.steps.list[len(ses.steps.list)-1]
 	last.files, last.talk, last.gone = files, was, len(gone)
 	return gone, nil
 }
 
-// Undid adds a step that restored files.
-func (ses *Session) Undid() {
-	ses.steps.list = append(ses.steps.list, step{files: true, notes: len(ses.steps.notes)})
+// Undid adds a step that restored files, with its note for the model.
+func (ses *Session) Undid(note string) {
+	ses.steps.list = append(ses.steps.list, step{files: true, note: len(ses.steps.notes)})
+	ses.Note(note)
 }
 
 // Undone returns what the last step did that can be taken back. Files may be true without any.
@@ -113,13 +115,21 @@ func (ses *Session) Undone() (files, talk bool) {
 }
 
 // Return ends the last step after its files are back: the conversation is as it was before, and the face
-// is shown again what went.
-func (ses *Session) Return(screen Face) error {
+// is shown again what went. note is what the model should know of the files. It needs no note, nor that of the step,
+// if all of the step's files are back.
+func (ses *Session) Return(screen Face, note string, all bool) error {
 	n := len(ses.steps.list) - 1
 	if n < 0 {
+		ses.Note(note)
 		return nil
 	}
-	last := ses.steps.list[n]
+	last := &ses.steps.list[n]
+	if last.files && all {
+		ses.steps.notes = slices.Delete(ses.steps.notes, last.note, last.note+1)
+		last.files = false
+	} else {
+		ses.Note(note)
+	}
 	if last.talk != nil {
 		if err := ses.Agent.Restart(func() ([]model.Item, error) {
 			if ses.Record != nil {
@@ -138,18 +148,15 @@ func (ses *Session) Return(screen Face) error {
 		replay(screen.Emit, ses.tools, slices.Values(last.talk[from:]))
 		screen.Emit(event.TurnFinished{Outcome: word.TurnDone})
 	}
-	ses.steps.notes = ses.steps.notes[:min(last.notes, len(ses.steps.notes))]
 	ses.steps.list = ses.steps.list[:n]
 	return nil
 }
 
-// Note adds a note that the model gets with the next message.
+// Note adds a note that the model gets with the next message; "" is none.
 func (ses *Session) Note(text string) {
-	if slices.ContainsFunc(ses.steps.list, func(s step) bool { return s.talk != nil }) {
+	if text != "" {
 		ses.steps.notes = append(ses.steps.notes, text)
-		return
 	}
-	ses.Agent.Note(text)
 }
 
 // sends ends what can be taken back: something new is sent.

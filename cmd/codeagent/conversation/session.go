@@ -364,6 +364,12 @@ func Join(base *Base, screen Face) *Session {
 	mode := ses.Gate.Mode()
 	ses.face = &front{Face: screen, ses: ses, known: map[string]time.Time{}}
 	ses.Workspace.AtClose(ses.apart.close)
+	ses.Workspace.AtClose(func() error {
+		if !slices.ContainsFunc(ses.steps.list, func(s step) bool { return s.talk != nil }) {
+			ses.sends() // a note would make a rewind last
+		}
+		return nil
+	})
 	ses.Jobs = exec.NewJobs(ses.Workspace.Runner, func(running int) {
 		ses.face.Emit(event.BackgroundChanged{Running: running, Ports: addresses(ses.Jobs)})
 	})
