@@ -20,10 +20,9 @@ type Client struct {
 	// revoked is the latest revocation; guarded by the relay's mu.
 	revoked revocation
 	// listening are the sockets on which the command listens, and published its ports that the host
-	// reaches; guarded by the relay's mu. left: the command is over.
+	// reaches, nil once the command is over; guarded by the relay's mu.
 	listening []listening
 	published map[*publication]bool
-	left      bool
 }
 
 // revocation is what a command may reach after the latest revocation. count is the number of
@@ -38,7 +37,7 @@ func (n *Network) NewClient() *Client {
 	if n == nil {
 		return nil
 	}
-	return &Client{Network: n, lookups: newLookups(&n.names.conf)}
+	return &Client{Network: n, lookups: newLookups(&n.names.conf), published: map[*publication]bool{}}
 }
 
 // drainTime bounds the wait, at the end of a command, for the data that the command sent last.

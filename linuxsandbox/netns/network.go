@@ -55,7 +55,9 @@ func (n *Namespaces) Serve(o Outside) *Network {
 		case control.DoorRelay, control.DoorLost:
 			s.relay.serve(d.FD, d.Kind == control.DoorLost)
 		case control.DoorSpare:
-			s.relay.spare = append(s.relay.spare, d.FD)
+			if domain, err := unix.GetsockoptInt(d.FD, unix.SOL_SOCKET, unix.SO_DOMAIN); err == nil {
+				s.relay.spare[domain] = d.FD
+			}
 		case control.DoorDatagrams, control.DoorStreams:
 			if at, ok := LocalAddress(d.FD); ok {
 				s.servers[at.Addr()] = true

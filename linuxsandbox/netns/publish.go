@@ -81,9 +81,8 @@ type publication struct {
 	file   *os.File
 	// turns has room for one entry for each open connection.
 	turns chan struct{}
-	// open are the ends of the connections; guarded by the relay's mu. closed: no more are taken.
-	open   map[*os.File]bool
-	closed bool
+	// open are the connections, nil once no more are taken; guarded by the relay's mu.
+	open map[*stream]bool
 }
 
 // Publish serves a port of the command at an address of the host's loopback, with the same port if
@@ -106,15 +105,12 @@ func (c *Client) Publish(port uint16, host netip.Addr) (at netip.AddrPort, stop 
 		return at, nil, errors.New("the kernel does not say whose a connection is (sock_diag)")
 	}
 	file, conn := openFile(fd, "published")
-	p := &publication{client: c, port: port, at: at, file: file, turns: make(chan struct{}, maxCarried), open: map[*os.File]bool{}}
+	p := &publication{client: c, port: port, at: at, file: file, turns: make(chan struct{}, maxCarried), open: map[*stream]bool{}}
 	c.relay.mu.Lock()
 	defer c.relay.mu.Unlock()
-	if c.left {
+	if c.published == nil {
 		file.Close()
 		return at, nil, errors.New("the command has ended")
-	}
-	if c.published == nil {
-		c.published = map[*publication]bool{}
 	}
 	c.published[p] = true
 	go p.serve(conn)
@@ -142,7 +138,7 @@ func listenOn(at netip.AddrPort) (int, error) {
 func (c *Client) unpublish() {
 	c.relay.mu.Lock()
 	list := c.published
-	c.published, c.left = nil, true
+	c.published = nil
 	c.relay.mu.Unlock()
 	for p := range list {
 		p.stop()
@@ -153,15 +149,13 @@ func (c *Client) unpublish() {
 func (p *publication) stop() {
 	r := p.client.relay
 	r.mu.Lock()
-	p.closed = true
 	delete(p.client.published, p)
 	open := p.open
 	p.open = nil
 	r.mu.Unlock()
 	p.file.Close()
-	for f := range open {
-		onDescriptor(f, resetOnClose)
-		f.Close()
+	for s := range open {
+		r.cut(s)
 	}
 }
 
@@ -196,34 +190,24 @@ func (p *publication) carry(fd int) bool {
 	if err != nil {
 		return false
 	}
-	for _, fd := range []int{own, fd} {
-		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	}
-	inside, outside := os.NewFile(uintptr(own), "published"), os.NewFile(uintptr(fd), "published")
-	ends := []*os.File{inside, outside}
-	r := p.client.relay
+	r, s := p.client.relay, &stream{host: fd, handed: func() {}}
 	r.mu.Lock()
-	closed := p.closed
-	for _, f := range ends {
-		if !closed {
-			p.open[f] = true
-		}
+	if p.open == nil {
+		r.mu.Unlock()
+		unix.Close(own)
+		return false
 	}
+	p.open[s] = true
 	r.mu.Unlock()
-	if !closed {
-		done := make(chan struct{})
-		go func() { defer close(done); move(inside, outside) }()
-		move(outside, inside)
-		<-done
+	if wait := r.carry(s, own); wait != nil {
+		wait()
+	} else {
+		unix.Close(own)
+		r.drop(s)
 	}
 	r.mu.Lock()
-	for _, f := range ends {
-		delete(p.open, f)
-	}
+	delete(p.open, s)
 	r.mu.Unlock()
-	for _, f := range ends {
-		f.Close()
-	}
 	return true
 }
 
@@ -283,8 +267,9 @@ func (r *relay) socket(addr netip.Addr) (int, error) {
 	}
 	r.making.Lock()
 	defer r.making.Unlock()
-	spare, door := r.spareOf(domain), r.door(domain, addr, false)
-	if spare < 0 || door == nil {
+	spare, ok := r.spare[domain]
+	door := r.door(domain, addr, false)
+	if !ok || door == nil {
 		return -1, unix.EAFNOSUPPORT
 	}
 	defer disconnect(spare)
@@ -318,16 +303,6 @@ func (r *relay) socket(addr netip.Addr) (int, error) {
 		unix.Close(<-s.made)
 	}
 	return -1, errInside
-}
-
-// spareOf returns the spare socket of the domain, or -1; making is held.
-func (r *relay) spareOf(domain int) int {
-	for _, fd := range r.spare {
-		if d, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err == nil && d == domain {
-			return fd
-		}
-	}
-	return -1
 }
 
 // disconnect makes a connected socket a new one.

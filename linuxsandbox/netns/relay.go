@@ -27,9 +27,9 @@ import (
 // relay carries the connections of one session.
 type relay struct {
 	doors []relayDoor
-	// spare are unconnected sockets of the session's network, one for each address family; making is
-	// held while one is in use.
-	spare  []int
+	// spare are unconnected sockets of the session's network, by their address family; making is held
+	// while one is in use.
+	spare  map[int]int
 	making sync.Mutex
 
 	mu sync.Mutex
@@ -74,7 +74,7 @@ type stream struct {
 const maxRelayed = 1024
 
 func newRelay() *relay {
-	return &relay{expected: map[netip.AddrPort]*stream{}, carried: map[uint64]*stream{}}
+	return &relay{spare: map[int]int{}, expected: map[netip.AddrPort]*stream{}, carried: map[uint64]*stream{}}
 }
 
 // serve takes over a door and accepts the sockets that brokers connect to it.
@@ -119,7 +119,7 @@ func (r *relay) close() {
 	for _, fd := range r.spare {
 		unix.Close(fd)
 	}
-	r.spare = nil
+	clear(r.spare)
 }
 
 // join implements Client.Join.
@@ -167,8 +167,11 @@ func (r *relay) admit(conn syscall.RawConn) {
 			c.made <- fd
 			return
 		}
-		if c != nil && r.carry(c, fd) {
-			return
+		if c != nil {
+			if wait := r.carry(c, fd); wait != nil {
+				go wait()
+				return
+			}
 		}
 		resetOnClose(fd)
 		unix.Close(fd)
@@ -178,13 +181,13 @@ func (r *relay) admit(conn syscall.RawConn) {
 	})
 }
 
-// carry copies bytes in both directions until both ends are shut. It reports false if the socket
-// outside is gone.
-func (r *relay) carry(c *stream, inside int) bool {
+// carry copies bytes in both directions until both ends are shut. wait returns then; it is nil if the
+// socket outside is gone.
+func (r *relay) carry(c *stream, inside int) (wait func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed || c.host < 0 {
-		return false
+		return nil
 	}
 	for _, fd := range []int{inside, c.host} {
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
@@ -195,11 +198,10 @@ func (r *relay) carry(c *stream, inside int) bool {
 	var both sync.WaitGroup
 	both.Go(func() { defer c.handed(); move(host, own) })
 	both.Go(func() { move(own, host) })
-	go func() {
+	return func() {
 		both.Wait()
 		r.drop(c)
-	}()
-	return true
+	}
 }
 
 // relayBuffer is the size of one copy, in bytes.
