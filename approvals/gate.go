@@ -87,11 +87,10 @@ type Options struct {
 	// Hint is the hint of every refusal, where flags of codeagent exec would not help the person;
 	// "" means those flags.
 	Hint string
-	// Managed is decide.Limits.Managed. Allows returns an error if root's settings do not allow an approval policy, or
-	// to publish a port; nil allows all.
-	Managed       func(g sandbox.Grant, fetch bool) string
-	AllowsMode    func(Mode) error
-	AllowsPublish func(port uint16) error
+	// Managed is decide.Limits.Managed. Decides returns an error if root's settings do not allow a value of a setting;
+	// nil allows all.
+	Managed func(g sandbox.Grant, fetch bool) string
+	Decides func(setting, value string) error
 	// Careless: losses that undo cannot reverse need no approval (the setting undo.unkept).
 	Careless bool
 }
@@ -155,8 +154,11 @@ func NewGate(o Options) *Gate {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Decides == nil {
+		o.Decides = func(string, string) error { return nil }
+	}
 	g := &Gate{
-		opts: &o, modes: &modes{allows: o.AllowsMode, now: decide.Consent{Mode: o.Mode, Refuse: decide.TopicsOf(o.Refuse)}}, limiter: &limiter{unconfined: o.Base.Unconfined, limits: decide.Limits{Managed: o.Managed}},
+		opts: &o, modes: &modes{decides: o.Decides, now: decide.Consent{Mode: o.Mode, Refuse: decide.TopicsOf(o.Refuse)}}, limiter: &limiter{unconfined: o.Base.Unconfined, limits: decide.Limits{Managed: o.Managed}},
 		asker: &asker{reasons: o.Reasons}, starter: &starter{}, shutPorts: &sync.Map{}, open: &questions{},
 	}
 	g.ledger = &Ledger{opts: g.opts, limits: g.limiter, at: newPlaces(o.Files, o.Home, o.Workspace)}

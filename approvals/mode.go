@@ -11,7 +11,7 @@ import (
 
 // modes holds the approval policy of a session. It is safe for concurrent use.
 type modes struct {
-	allows func(Mode) error // nil: all are
+	decides func(setting, value string) error
 
 	mu  sync.Mutex
 	now decide.Consent // guarded by mu
@@ -23,10 +23,8 @@ func (m *modes) Mode() Mode { return m.consent().Mode }
 // SetMode changes the approval policy for later decisions. An open question stays open. A yes to it
 // is refused if the new policy refuses such questions. An error says who does not allow it.
 func (m *modes) SetMode(to Mode) error {
-	if m.allows != nil {
-		if err := m.allows(to); err != nil {
-			return err
-		}
+	if err := m.decides("ask_for_approval", string(to)); err != nil {
+		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

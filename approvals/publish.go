@@ -3,6 +3,7 @@ package approvals
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"codeagent/approvals/ask"
 	"codeagent/approvals/decide"
@@ -30,12 +31,10 @@ func (g *Gate) DecidePublish(a Action, job int, l sandbox.Listener, url string) 
 	if _, shut := g.shutPorts.Load(l.Port); shut {
 		return nil, refuse("the user said no to this port")
 	}
-	now := g.consent()
-	if g.opts.AllowsPublish != nil {
-		if err := g.opts.AllowsPublish(l.Port); err != nil {
-			return nil, refuse("%v", err)
-		}
+	if err := g.opts.Decides("sandbox.publish", strconv.Itoa(int(l.Port))); err != nil {
+		return nil, refuse("%v", err)
 	}
+	now := g.consent()
 	switch {
 	case l.Port >= firstOwnChoice:
 		return nil, ErrOwnPort

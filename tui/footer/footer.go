@@ -85,12 +85,11 @@ func (f *Footer) View(t *paint.Theme, w int, now Now) string {
 		return ""
 	}
 	w -= paint.Gutter + 1
-	rules := []piece{policyPiece(now.Preset), modePiece(now.Word), f.weak(), f.jobs()}
+	rules := []item{policy(now.Preset), goes(modeGoes, paint.Dim.Span(now.Word)), f.weak(), f.jobs()}
 	if f.place.line != "" {
 		return "  " + f.ownLine(t, w, rules)
 	}
-	pieces := append([]piece{f.modelPiece(now.Effort), f.folder()}, rules...)
-	left, right := fit(w, append(pieces, f.context(), f.billed(), f.costs()))
+	left, right := fit(w, append([]item{f.model(now.Effort), f.folder()}, rules...), []item{f.context(), f.billed(), f.costs()})
 	return "  " + t.Justify(w, left, right)
 }
 
@@ -136,29 +135,25 @@ func (f *Footer) Page(t *paint.Theme, w int, now Now) []string {
 	if s.Uncounted {
 		since = "since the session was resumed"
 	}
+	cost, source := f.cost()
+	if cost != "" {
+		cost += " by " + source
+	}
 	pairs := [][2]string{
 		{"model", cmp.Or(s.Model, unnamed)},
+		{"effort", now.Effort},
+		{"key", s.KeyFrom},
 		{"folder", paint.Tilde(s.Folder, f.Home)},
+		{"branch", f.place.branch},
 		{"sandbox", cmp.Or(now.Preset, "?")},
 		{"approvals", cmp.Or(now.Mode, "?")},
 		{"enforced by", cmp.Or(strings.Join(s.Enforcement.Active(), ", "), s.Enforcement.Backend, "nothing")},
 		{"session", cmp.Or(s.ID, "-")},
 		{"context", f.window()},
 		{"tokens", fmt.Sprintf("%d in, %d cached, %d out %s", f.usage.Total.Input, f.usage.Total.Cached, f.usage.Total.Output, since)},
+		{"cost", cost},
 	}
-	if s.KeyFrom != "" {
-		pairs = slices.Insert(pairs, 1, [2]string{"key", s.KeyFrom})
-	}
-	if f.place.branch != "" {
-		pairs = slices.Insert(pairs, len(pairs)-6, [2]string{"branch", f.place.branch})
-	}
-	if now.Effort != "" {
-		pairs = slices.Insert(pairs, 1, [2]string{"effort", now.Effort})
-	}
-	if cost, source := f.cost(); cost != "" {
-		pairs = append(pairs, [2]string{"cost", cost + " by " + source})
-	}
-	out := t.Columns(w, pairs)
+	out := t.Columns(w, slices.DeleteFunc(pairs, func(p [2]string) bool { return p[1] == "" }))
 	for _, l := range s.Enforcement.Layers {
 		if l.State != sandbox.LayerActive {
 			out = append(out, t.Wrap(w, paint.Text.Span(l.Name+": "+string(l.State)+" "), paint.Dim.Span(l.Reason))...)

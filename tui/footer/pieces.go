@@ -9,17 +9,17 @@ import (
 	"codeagent/tui/paint"
 )
 
-// piece is one item of the line in its forms, the longest first; a form without spans leaves the item out.
-type piece struct {
-	right bool
-	forms []form
-}
+// item is one item of the line in its forms, the longest first; a form without spans leaves the item out.
+type item []form
 
 // form is one way to show an item. The lower its rank, the sooner it is given up for the next form.
 type form struct {
 	rank  int
 	spans []paint.Span
 }
+
+// goes is an item with one form, which is left out at that rank.
+func goes(rank int, s paint.Span) item { return item{{rank, []paint.Span{s}}, {}} }
 
 // What is given up first as the line becomes narrow. The preset, and that something is not enforced, stay.
 const (
@@ -39,103 +39,101 @@ const (
 )
 
 // fit chooses the forms that w columns hold.
-func fit(w int, pieces []piece) (left, right []paint.Span) {
+func fit(w int, left, right []item) (l, r []paint.Span) {
 	for {
-		left, right = nil, nil
-		var next *piece
-		for i := range pieces {
-			p := &pieces[i]
-			if len(p.forms) == 0 {
-				continue
+		var next *item
+		show := func(items []item) (out []paint.Span) {
+			for i := range items {
+				all := items[i]
+				if len(all) == 0 {
+					continue
+				}
+				out = paint.Joined(out, all[0].spans)
+				if len(all) > 1 && (next == nil || all[0].rank < (*next)[0].rank) {
+					next = &items[i]
+				}
 			}
-			if p.right {
-				right = paint.Joined(right, p.forms[0].spans)
-			} else {
-				left = paint.Joined(left, p.forms[0].spans)
-			}
-			if len(p.forms) > 1 && (next == nil || p.forms[0].rank < next.forms[0].rank) {
-				next = p
-			}
+			return out
 		}
+		l, r = show(left), show(right)
 		gap := 0
-		if len(right) > 0 {
+		if len(r) > 0 {
 			gap = 2
 		}
-		if next == nil || paint.WidthOf(left)+gap+paint.WidthOf(right) <= w {
-			return left, right
+		if next == nil || paint.WidthOf(l)+gap+paint.WidthOf(r) <= w {
+			return l, r
 		}
-		next.forms = next.forms[1:]
+		*next = (*next)[1:]
 	}
 }
 
-func (f *Footer) modelPiece(effort string) piece {
+func (f *Footer) model(effort string) item {
 	name := paint.Text.Span(shortModel(cmp.Or(f.Session.Model, unnamed)))
 	if f.Session.Tour {
 		name.Text = "tour"
 	}
 	const least = 20
-	p := piece{forms: []form{{modelShortens, []paint.Span{name}}, {modelGoes, []paint.Span{paint.Text.Span(paint.Cut(name.Text, least))}}, {}}}
+	all := item{{modelShortens, []paint.Span{name}}, {modelGoes, []paint.Span{paint.Text.Span(paint.Cut(name.Text, least))}}, {}}
 	if effort == "none" {
 		effort = "no reasoning"
 	}
 	if effort != "" {
-		p.forms = append([]form{{effortGoes, []paint.Span{name, paint.Dim.Span(" " + effort)}}}, p.forms...)
+		all = append(item{{effortGoes, []paint.Span{name, paint.Dim.Span(" " + effort)}}}, all...)
 	}
-	return p
+	return all
 }
 
 // folder is the folder and its branch.
-func (f *Footer) folder() (p piece) {
+func (f *Footer) folder() (all item) {
 	const most = 24
 	if f.Session.Folder == "" {
-		return p
+		return nil
 	}
 	name := paint.Dim.Span(paint.Cut(path.Base(f.Session.Folder), most))
 	if f.place.branch != "" {
-		p.forms = []form{{branchGoes, []paint.Span{name, paint.Faint.Span(" ("), paint.Dim.Span(paint.Cut(f.place.branch, most)), paint.Faint.Span(")")}}}
+		all = item{{branchGoes, []paint.Span{name, paint.Faint.Span(" ("), paint.Dim.Span(paint.Cut(f.place.branch, most)), paint.Faint.Span(")")}}}
 	}
-	p.forms = append(p.forms, form{folderGoes, []paint.Span{name}}, form{})
-	return p
+	return append(all, goes(folderGoes, name)...)
 }
 
-// policyPiece names the preset; running without a sandbox is shown as a danger.
-func policyPiece(preset string) piece {
+// policy names the preset; running without a sandbox is shown as a danger.
+func policy(preset string) item {
 	s := paint.Dim
 	if strings.HasPrefix(preset, "danger") {
 		s = paint.Bad.With(paint.Bold)
 	}
-	return piece{forms: []form{{stays, []paint.Span{s.Span(cmp.Or(preset, "sandbox ?"))}}}}
-}
-
-func modePiece(word string) piece {
-	return piece{forms: []form{{modeGoes, []paint.Span{paint.Dim.Span(word)}}, {}}}
+	return item{{stays, []paint.Span{s.Span(cmp.Or(preset, "sandbox ?"))}}}
 }
 
 // weak counts what this machine does not enforce.
-func (f *Footer) weak() (p piece) {
-	if n := len(f.Session.Enforcement.Weaknesses); n > 0 {
-		p.forms = []form{{weakShortens, []paint.Span{paint.Warn.Span(fmt.Sprintf("▲ %d not enforced", n))}}, {stays, []paint.Span{paint.Warn.Span(fmt.Sprintf("▲ %d", n))}}}
+func (f *Footer) weak() item {
+	n := len(f.Session.Enforcement.Weaknesses)
+	if n == 0 {
+		return nil
 	}
-	return p
+	return item{{weakShortens, []paint.Span{paint.Warn.Span(fmt.Sprintf("▲ %d not enforced", n))}}, {stays, []paint.Span{paint.Warn.Span(fmt.Sprintf("▲ %d", n))}}}
 }
 
 // jobs is where the person reaches a port of a command in the background, else how many of them run.
-func (f *Footer) jobs() (p piece) {
-	if n := len(f.ports); n > 0 {
-		url, more := f.ports[n-1], ""
-		if n > 1 {
-			more = fmt.Sprintf(" +%d", n-1)
-		}
-		at := strings.TrimPrefix(url, "http://")
-		_, port, _ := strings.Cut(at, ":")
-		for _, text := range []string{url + more, at + more, ":" + port + more} {
-			p.forms = append(p.forms, form{jobsGo, []paint.Span{paint.Accent.Span(text)}})
-		}
-		p.forms[2].rank = stays
-	} else if f.Running > 0 {
-		p.forms = []form{{jobsGo, []paint.Span{paint.Accent.Span(fmt.Sprintf("%d running", f.Running))}}, {}}
+func (f *Footer) jobs() (all item) {
+	n := len(f.ports)
+	if n == 0 && f.Running > 0 {
+		return goes(jobsGo, paint.Accent.Span(fmt.Sprintf("%d running", f.Running)))
 	}
-	return p
+	if n == 0 {
+		return nil
+	}
+	url, more := f.ports[n-1], ""
+	if n > 1 {
+		more = fmt.Sprintf(" +%d", n-1)
+	}
+	at := strings.TrimPrefix(url, "http://")
+	_, port, _ := strings.Cut(at, ":")
+	for _, text := range []string{url, at, ":" + port} {
+		all = append(all, form{jobsGo, []paint.Span{paint.Accent.Span(text + more)}})
+	}
+	all[2].rank = stays
+	return all
 }
 
 // crowded is the share of the context window, in percent, from which the footer
@@ -143,43 +141,41 @@ func (f *Footer) jobs() (p piece) {
 const crowded = 70
 
 // context is how full the model's context is; ? marks a window whose size is assumed.
-func (f *Footer) context() piece {
-	p := piece{right: true}
+func (f *Footer) context() item {
 	used, window, assumed := f.Context()
 	switch {
 	case used == 0:
+		return nil
 	case window == 0:
-		p.forms = []form{{contextGoes, []paint.Span{paint.Dim.Span("ctx " + paint.Count(used))}}, {}}
-	default:
-		s, of := paint.Dim, paint.Count(int(window))
-		share := int64(used) * 100 / window
-		if share >= crowded {
-			s = paint.Warn
-		}
-		if assumed {
-			of += "?"
-		}
-		p.forms = []form{{contextShortens, []paint.Span{s.Span("ctx " + paint.Count(used) + "/" + of)}}, {contextGoes, []paint.Span{s.Span(fmt.Sprintf("ctx %d%%", share))}}, {}}
+		return goes(contextGoes, paint.Dim.Span("ctx "+paint.Count(used)))
 	}
-	return p
+	s, of := paint.Dim, paint.Count(int(window))
+	share := int64(used) * 100 / window
+	if share >= crowded {
+		s = paint.Warn
+	}
+	if assumed {
+		of += "?"
+	}
+	return append(item{{contextShortens, []paint.Span{s.Span("ctx " + paint.Count(used) + "/" + of)}}}, goes(contextGoes, s.Span(fmt.Sprintf("ctx %d%%", share)))...)
 }
 
 // billed is how many tokens the session used.
-func (f *Footer) billed() piece {
-	p := piece{right: true}
-	if n := f.usage.Total.Input + f.usage.Total.Output; n > 0 {
-		p.forms = []form{{billedGoes, []paint.Span{paint.Dim.Span("billed " + paint.Count(n))}}, {}}
+func (f *Footer) billed() item {
+	n := f.usage.Total.Input + f.usage.Total.Output
+	if n == 0 {
+		return nil
 	}
-	return p
+	return goes(billedGoes, paint.Dim.Span("billed "+paint.Count(n)))
 }
 
-func (f *Footer) costs() piece {
-	p := piece{right: true}
-	if cost, _ := f.cost(); cost != "" {
-		if f.usage.Total.Cost.USD == 0 {
-			cost = "cost " + cost
-		}
-		p.forms = []form{{costGoes, []paint.Span{paint.Dim.Span(cost)}}, {}}
+func (f *Footer) costs() item {
+	cost, _ := f.cost()
+	switch {
+	case cost == "":
+		return nil
+	case f.usage.Total.Cost.USD == 0:
+		cost = "cost " + cost
 	}
-	return p
+	return goes(costGoes, paint.Dim.Span(cost))
 }

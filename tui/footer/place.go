@@ -78,8 +78,8 @@ func (f *Footer) standing(preset, mode string) Standing {
 
 // ownLine is the footer with what the person's command printed. What codeagent computed of
 // the sandbox stays, and is never cut by it.
-func (f *Footer) ownLine(t *paint.Theme, w int, rules []piece) string {
-	policy, _ := fit(w-2-min(paint.Width(f.place.line), w/2), rules)
+func (f *Footer) ownLine(t *paint.Theme, w int, rules []item) string {
+	policy, _ := fit(w-2-min(paint.Width(f.place.line), w/2), rules, nil)
 	left := paint.Dim.Span(cutWords(f.place.line, max(w-paint.WidthOf(policy)-2, 0)))
 	return t.Justify(w, []paint.Span{left}, policy)
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -255,10 +254,8 @@ func (ses *Base) openGate(s cli.Stdio, list []*rules.Rule, protect func(sandbox.
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
 		GrantsHosts: hosts, GrantsSockets: sockets, Fetch: ws.FetchHosts, Settings: ws.Opened, Changed: ses.noteGranted,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit, Content: contents{ws},
-		Managed:       managed,
-		AllowsMode:    func(to approvals.Mode) error { return ws.Config.Decides("ask_for_approval", string(to)) },
-		AllowsPublish: func(port uint16) error { return ws.Config.Decides("sandbox.publish", strconv.Itoa(int(port))) },
-		Trusted:       protect, Reasons: o.Attended, Hint: o.Hint, Careless: ws.Config.Unkept == "allow",
+		Managed: managed, Decides: ws.Config.Decides,
+		Trusted: protect, Reasons: o.Attended, Hint: o.Hint, Careless: ws.Config.Unkept == "allow",
 	})
 	ws.AtClose(func() error { return ws.NoteGrants(ses.Gate.Base()) })
 	ses.Gate.SetCommand(o.Command, func(g sandbox.Grant) []string {
