@@ -166,11 +166,7 @@ func TestBackAndFork(t *testing.T) {
 					continue
 				}
 				k := 1 + r.IntN(n)
-				which := k
-				if k == n {
-					which = Last
-				}
-				if err := ses.Back(which); err != nil {
+				if err := ses.Back(k); err != nil {
 					t.Fatal(err)
 				}
 				want = want.back(k)

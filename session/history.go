@@ -81,6 +81,9 @@ type Message struct {
 	Text string
 	// Turn is the first turn of undo that can hold a change after the message; 0: not known.
 	Turn int
+
+	offset int64
+	item   *model.Item // nil: it is damaged
 }
 
 // Messages lists the user's messages, first to last, each by its beginning, without those
@@ -104,13 +107,13 @@ func (v view) said() (out []Message, err error) {
 		if err != nil && !errors.Is(err, errDamaged) {
 			return nil, err
 		}
-		var r record
 		if f.kind != userKind {
 			continue
 		}
-		m := Message{}
+		var r record
+		m := Message{offset: f.offset}
 		if json.Unmarshal(f.line, &r) == nil && r.Item != nil {
-			m.At, m.Text = r.At, beginning(*r.Item)
+			m.At, m.Text, m.item = r.At, beginning(*r.Item), r.Item
 			if turn, ok := strings.CutPrefix(r.Turn, v.head.ID+"/"); ok {
 				m.Turn, _ = strconv.Atoi(turn)
 			}

@@ -181,10 +181,7 @@ func (s *Session) EndTurn(outcome string, usage model.Usage) error {
 	return s.sync()
 }
 
-// Last stands for the user's last message.
-const Last = -1
-
-// Back removes message n, counted from 1 without removed ones, or Last, and everything after
+// Back removes message n, counted from 1 without removed ones, and everything after
 // it. A rewind takes effect only with the next record; until then the file does not change.
 func (s *Session) Back(n int) error {
 	s.mu.Lock()
@@ -243,17 +240,17 @@ func (s *Session) settle() error {
 	return err
 }
 
-// Messages returns the user's last messages, oldest first, at most limit, and the number of
-// the first of them, counted as in Back.
-func (s *Session) Messages(limit int) (items []model.Item, first int, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.f == nil {
-		return nil, 0, s.broken
+// Messages returns the user's messages whole, in the order of Said.
+func (s *Session) Messages() (items []model.Item, err error) {
+	said, err := s.Said()
+	for _, m := range said {
+		if m.item == nil {
+			return nil, errDamaged
+		}
+		items = append(items, *m.item)
 	}
-	items, count, err := s.view.userItems(limit)
 	s.store.showImages(s.info.ID, items)
-	return items, count - len(items) + 1, err
+	return items, err
 }
 
 // Said lists the user's messages: see Store.Messages.

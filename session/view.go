@@ -161,50 +161,16 @@ func (v view) last(kind func(string) bool, from int64) (record, error) {
 	return record{}, b.err
 }
 
-// before returns the position of message n, from 1, without removed ones. Last is the
-// last one, and costs only the way there.
+// before returns the position of message n, from 1, without removed ones.
 func (v view) before(n int) (int64, error) {
-	var at []int64
-	for r, err := range v.live() {
-		if err != nil && !errors.Is(err, errDamaged) {
-			return 0, err
-		}
-		if r.kind != userKind {
-			continue
-		}
-		if n == Last {
-			return r.offset, nil
-		}
-		at = append(at, r.offset)
+	said, err := v.said()
+	if err == nil && (n < 1 || n > len(said)) {
+		err = fmt.Errorf("there is no message %d: the session has %d", n, len(said))
 	}
-	if n == Last {
-		return 0, errors.New("the session has no message")
+	if err != nil {
+		return 0, err
 	}
-	if n < 1 || n > len(at) {
-		return 0, fmt.Errorf("there is no message %d: the session has %d", n, len(at))
-	}
-	return at[len(at)-n], nil
-}
-
-// userItems returns the last messages, oldest first, at most limit, and how many there are.
-func (v view) userItems(limit int) (items []model.Item, count int, err error) {
-	for r, err := range v.live() {
-		if err != nil && !errors.Is(err, errDamaged) {
-			return nil, 0, err
-		}
-		if r.kind != userKind {
-			continue
-		}
-		if count++; count <= limit {
-			item := decodeItem(r.line)
-			if item == nil {
-				return nil, 0, errDamaged
-			}
-			items = append(items, *item)
-		}
-	}
-	slices.Reverse(items)
-	return items, count, nil
+	return said[n-1].offset, nil
 }
 
 // items yields all items that were not removed, first to last, with their times, and each

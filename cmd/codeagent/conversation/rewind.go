@@ -3,7 +3,6 @@ package conversation
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"codeagent/agent"
@@ -60,7 +59,7 @@ func (ses *Session) Back(screen Face, n int, files bool) (gone []agent.Input, er
 	was := ses.Agent.History()
 	items := was
 	if ses.Record != nil {
-		if items, _, err = ses.Record.Log.Messages(math.MaxInt); err != nil {
+		if items, err = ses.Record.Log.Messages(); err != nil {
 			return nil, fmt.Errorf("cannot read the session: %w", err)
 		}
 	}
