@@ -188,7 +188,7 @@ var rooms = []room{
 	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
 	{path: "tui/keys", floor: 3, imports: []string{"internal/short"}, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
-	{path: "tui/message", floor: 3, pure: true},
+	{path: "tui/message", floor: 3, imports: []string{"model"}, pure: true},
 	// The search of files by a few letters: 100,000 paths for each key.
 	{path: "tui/mention", floor: 3, imports: []string{"internal/short", "tui/keys", "tui/paint", "tui/part"}, pure: true},
 	// Marks in drawn lines say what a copy gives back.
@@ -217,7 +217,7 @@ var rooms = []room{
 	{path: "tui/attention", floor: 3, imports: []string{"tui/paint"}, pure: true},
 	{path: "tui/rewind", floor: 3, imports: []string{"internal/short", "tui/lists", "tui/message", "tui/page", "tui/paint", "tui/part", "tui/picker", "tui/undoing"}, pure: true},
 	{path: "tui/modes", floor: 3, imports: []string{"approvals", "event", "tui/keys", "tui/message", "tui/part", "tui/question"}, pure: true},
-	{path: "tui/clipboard", floor: 3, imports: []string{"event", "internal/short", "tui/message", "tui/part"}, pure: true},
+	{path: "tui/clipboard", floor: 3, imports: []string{"event", "internal/short", "model", "tui/message", "tui/part"}, pure: true},
 	{path: "tui/templates", floor: 3, imports: []string{"event", "mcp/inquiry", "prompts", "tui/form", "tui/lists", "tui/message", "tui/part", "tui/picker", "tui/slash"}, pure: true},
 	{path: "tui/part", floor: 3, imports: []string{"event", "tui/keys", "tui/paint"}, pure: true},
 	// What an MCP server asks: its words, and what is sent to it.

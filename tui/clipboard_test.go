@@ -8,27 +8,27 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
-	"codeagent/tui/clipboard"
-	"codeagent/tui/message"
+	"codeagent/model"
 	"codeagent/tui/part"
 	"codeagent/tui/question"
 )
 
-// fakeClipboard holds clip, or err; or its owner never answers.
+// fakeClipboard holds a text or an image, or err; or its owner never answers.
 type fakeClipboard struct {
 	written string
-	clip    clipboard.Clip
+	text    string
+	image   *model.Image
 	err     error
 	hangs   bool
 	read    int
 }
 
-func (f *fakeClipboard) Read(ctx context.Context) (clipboard.Clip, error) {
+func (f *fakeClipboard) Read(ctx context.Context) (string, *model.Image, error) {
 	f.read++
 	if f.hangs {
 		<-ctx.Done() // else the test does not end
 	}
-	return f.clip, f.err
+	return f.text, f.image, f.err
 }
 
 func (f *fakeClipboard) Write(_ context.Context, text string) error {
@@ -38,7 +38,7 @@ func (f *fakeClipboard) Write(_ context.Context, text string) error {
 
 func clipboardRig(t *testing.T) (*rig, *fakeClipboard) {
 	r, _ := offers(t, 80, 20)
-	f := &fakeClipboard{clip: clipboard.Clip{Image: &message.Image{Name: "clipboard", Width: 640, Height: 480, Type: "image/png"}}}
+	f := &fakeClipboard{image: &model.Image{Name: "clipboard", Width: 640, Height: 480, MediaType: "image/png"}}
 	r.app.clipboard.Desktop = f
 	return r, f
 }
@@ -65,13 +65,13 @@ func TestClipboardImage(t *testing.T) {
 // Text is what a paste of the terminal's would be: as it is, as a chip, or an image.
 func TestClipboardText(t *testing.T) {
 	r, f := clipboardRig(t)
-	f.clip = clipboard.Clip{Text: "two\r\nlines\x1b[2J "}
+	f.text, f.image = "two\r\nlines\x1b[2J ", nil
 	r.do(r.press("ctrl+v"))
 	if got := r.app.composer.Value(); got != "two\nlines\x1b[2J " {
 		t.Errorf("the message holds %q", got)
 	}
 	r.has("lines␛[2J")
-	f.clip = clipboard.Clip{Text: "'/tmp/a b.jpg'"}
+	f.text, f.image = "'/tmp/a b.jpg'", nil
 	r.do(r.press("ctrl+v"))
 	r.has("[image 1: a b.jpg 10×20]")
 	f.err = errors.New("xclip is not installed")
@@ -124,7 +124,7 @@ func TestClipboardAndQuestions(t *testing.T) {
 	r.press("ctrl+y", "tab")
 	r.do(r.press("ctrl+v"))
 	r.has("a note takes text only")
-	f.clip = clipboard.Clip{Text: "use\nthe cache"}
+	f.text, f.image = "use\nthe cache", nil
 	r.do(r.press("ctrl+v"))
 	field := r.app.docks.Front().(*question.Question).Field
 	if field.Value() != "use the cache" || !r.app.composer.Empty() {
@@ -155,7 +155,7 @@ func TestClipboardAndQuestions(t *testing.T) {
 // note stays.
 func TestClipboardAndAnswers(t *testing.T) {
 	r, f := clipboardRig(t)
-	f.clip = clipboard.Clip{Text: "the cache"}
+	f.text, f.image = "the cache", nil
 	first := r.put(npmRequest("1"))
 	r.press("ctrl+y", "n")
 	r.typeText("use ")

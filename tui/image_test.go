@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
+	"codeagent/model"
 	"codeagent/tui/message"
 )
 
@@ -58,7 +59,7 @@ func TestImagesComeBack(t *testing.T) {
 	r.press("ctrl+c")
 	r.do(func() tea.Msg {
 		return then(func(m *app) tea.Cmd {
-			editEarlier(m, message.Message{Text: "see [image 7: x.png 1×2] and that", Images: []message.Image{{Name: "x.png", Width: 1, Height: 2}, {Name: "y.png"}}})
+			editEarlier(m, message.Message{Text: "see [image 7: x.png 1×2] and that", Images: []message.Image{imageOf("x.png", 1, 2), imageOf("y.png", 0, 0)}})
 			return nil
 		})
 	})
@@ -70,7 +71,7 @@ func TestImagesComeBack(t *testing.T) {
 // A message comes back with one chip for each image, wherever the image stands
 // among the others, and no number is given twice.
 func TestLabelsAreMatchedByName(t *testing.T) {
-	red, shot := message.Image{Name: "red.png", Width: 20, Height: 20}, message.Image{Name: "/w/shot.png", Width: 10, Height: 10}
+	red, shot := imageOf("red.png", 20, 20), imageOf("/w/shot.png", 10, 10)
 	for text, want := range map[string]string{
 		"compare [image 1: shot.png 10×10]":                           "compare [image 1: shot.png 10×10] [image 2: red.png 20×20]",
 		"[image 2: red.png 20×20] and [image 5: shot.png 10×10] here": "[image 2: red.png 20×20] and [image 5: shot.png 10×10] here",
@@ -124,4 +125,8 @@ func TestImageRefused(t *testing.T) {
 	if r.app.composer.Value() != "/tmp/shot.png" {
 		t.Errorf("without a loader: %q", r.app.composer.Value())
 	}
+}
+
+func imageOf(name string, w, h int) message.Image {
+	return message.Image{Image: model.Image{Name: name, Width: w, Height: h}}
 }

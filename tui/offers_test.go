@@ -22,7 +22,6 @@ import (
 	"codeagent/tui/fill"
 	"codeagent/tui/lists"
 	"codeagent/tui/memory"
-	"codeagent/tui/message"
 	"codeagent/tui/picker"
 	"codeagent/tui/settings"
 	"codeagent/tui/tuitest"
@@ -39,7 +38,7 @@ type offered struct {
 	preview  undoing.Preview
 	earlier  undoing.Preview
 	report   undoing.Report
-	images   map[string]message.Image
+	images   map[string]model.Image
 	err      error // of what changes something
 
 	used, opened, deleted, killed, focus string
@@ -102,10 +101,10 @@ func (f fakeBackground) Kill(_ context.Context, id string) error {
 	return f.err
 }
 
-func (f fakeImages) Load(_ context.Context, path string) (message.Image, error) {
+func (f fakeImages) Load(_ context.Context, path string) (model.Image, error) {
 	i, ok := f.images[path]
 	if !ok {
-		return message.Image{}, cmp.Or(f.err, clipboard.ErrNoImage)
+		return model.Image{}, cmp.Or(f.err, clipboard.ErrNoImage)
 	}
 	return i, nil
 }
@@ -135,7 +134,7 @@ func offeredAt(now time.Time) *offered {
 			Conflicts: []undoing.File{{Path: "/home/ada/src/app/go.mod", Does: "restore", Why: "changed 1 min ago"}},
 			NotKept:   []undoing.File{{Path: "/home/ada/src/app/big.bin", Does: "restore", Why: "210 MiB"}},
 		},
-		images: map[string]message.Image{"/tmp/shot.png": {Name: "/tmp/shot.png", Width: 1280, Height: 720, Type: "image/png"}, "/tmp/a b.jpg": {Name: "a b.jpg", Width: 10, Height: 20}},
+		images: map[string]model.Image{"/tmp/shot.png": {Name: "/tmp/shot.png", Width: 1280, Height: 720, MediaType: "image/png"}, "/tmp/a b.jpg": {Name: "a b.jpg", Width: 10, Height: 20}},
 	}
 	f.report = undoing.Report{Done: f.preview.Files, Conflicts: f.preview.Conflicts}
 	return f

@@ -14,6 +14,7 @@ import (
 
 	"codeagent/event/word"
 	"codeagent/internal/short"
+	"codeagent/model"
 	"codeagent/tui/message"
 	"codeagent/tui/part"
 )
@@ -26,22 +27,16 @@ type Images interface {
 	// Load reads the picture at an absolute path. The error wraps ErrNoImage, or
 	// says why the picture cannot be sent: it is too large, or the model takes no
 	// images.
-	Load(ctx context.Context, path string) (message.Image, error)
-}
-
-// Clip is what a clipboard holds: a picture, else text.
-type Clip struct {
-	Image *message.Image
-	Text  string
+	Load(ctx context.Context, path string) (model.Image, error)
 }
 
 // Desktop is the clipboard of the desktop. A terminal pastes only its text.
 type Desktop interface {
-	// Read returns the content; a picture is preferred to text. It must be quick:
+	// Read returns the content: a picture, else text. It must be quick:
 	// no message is sent meanwhile. The error says in one line why there is nothing
 	// to paste and what to do instead. Read may be called while an earlier call,
 	// whose context is done, has not returned yet.
-	Read(ctx context.Context) (Clip, error)
+	Read(ctx context.Context) (text string, image *model.Image, err error)
 	// Write replaces the content by a text. Nil also where this desktop has no program
 	// for it: the terminal itself was asked. The error says in a few words what failed.
 	Write(ctx context.Context, text string) error
@@ -86,13 +81,13 @@ func (c *Clipboard) Read(field part.Insert) part.Intent {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(wanted, cancel)()
-		clip, err := desktop.Read(ctx)
+		text, image, err := desktop.Read(ctx)
 		return func() part.Intent {
 			if wanted.Err() != nil {
 				return nil // cancelled
 			}
 			c.Leave()
-			return part.All{c.take(field, clip, err), Ended{}}
+			return part.All{c.take(field, text, image, err), Ended{}}
 		}
 	})
 	if field == nil {
@@ -102,20 +97,20 @@ func (c *Clipboard) Read(field part.Insert) part.Intent {
 }
 
 // take puts what was read where it belongs.
-func (c *Clipboard) take(field part.Insert, clip Clip, err error) part.Intent {
+func (c *Clipboard) take(field part.Insert, text string, image *model.Image, err error) part.Intent {
 	switch {
 	case err != nil:
 		return warning(err)
-	case field != nil && !field(clip.Text):
+	case field != nil && !field(text):
 		return part.Say("the note is closed")
-	case field != nil && clip.Image != nil:
+	case field != nil && image != nil:
 		return part.Say("a note takes text only")
 	case field != nil:
 		return nil
-	case clip.Image != nil:
-		return part.All{part.Disarm{}, *clip.Image}
+	case image != nil:
+		return part.All{part.Disarm{}, message.Image{Image: *image}}
 	}
-	return c.Paste(clip.Text)
+	return c.Paste(text)
 }
 
 // warning shows an error at the end of the transcript.
@@ -134,7 +129,7 @@ func (c *Clipboard) Paste(pasted string) part.Intent {
 		return func() part.Intent {
 			switch {
 			case err == nil:
-				return loaded
+				return message.Image{Image: loaded}
 			case errors.Is(err, ErrNoImage):
 				return Text(pasted)
 			}

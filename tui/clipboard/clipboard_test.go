@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codeagent/event/word"
+	"codeagent/model"
 	"codeagent/tui/message"
 	"codeagent/tui/part"
 )
@@ -39,26 +40,34 @@ func TestImagePath(t *testing.T) {
 	}
 }
 
+// clip is a picture, else text.
+type clip struct {
+	Text  string
+	Image *model.Image
+}
+
 // desktop holds clip, and a picture at one path.
 type desktop struct {
-	clip    Clip
+	clip    clip
 	err     error
 	written string
 }
 
-func (d *desktop) Read(context.Context) (Clip, error) { return d.clip, d.err }
+func (d *desktop) Read(context.Context) (string, *model.Image, error) {
+	return d.clip.Text, d.clip.Image, d.err
+}
 func (d *desktop) Write(_ context.Context, text string) error {
 	d.written = text
 	return d.err
 }
-func (d *desktop) Load(_ context.Context, path string) (message.Image, error) {
+func (d *desktop) Load(_ context.Context, path string) (model.Image, error) {
 	switch path {
 	case "/tmp/a.png":
-		return message.Image{Name: path}, nil
+		return model.Image{Name: path}, nil
 	case "/tmp/big.png":
-		return message.Image{}, errors.New("too large")
+		return model.Image{}, errors.New("too large")
 	}
-	return message.Image{}, fmt.Errorf("%w: a text", ErrNoImage)
+	return model.Image{}, fmt.Errorf("%w: a text", ErrNoImage)
 }
 
 // done are the intents that come of one, without those that want nothing.
@@ -78,24 +87,24 @@ func done(t *testing.T, intent part.Intent) (out []part.Intent) {
 }
 
 func TestRead(t *testing.T) {
-	d, picture := &desktop{}, message.Image{Name: "shot"}
+	d, picture := &desktop{}, model.Image{Name: "shot"}
 	c := Clipboard{Desktop: d, Images: d}
 	typed, closed := "", false
 	field := part.Insert(func(text string) bool { typed += text; return !closed })
 	for _, one := range []struct {
 		name   string
-		clip   Clip
+		clip   clip
 		field  part.Insert
 		closed bool
 		err    error
 		want   []part.Intent
 	}{
-		{"a text", Clip{Text: "a"}, nil, false, nil, []part.Intent{part.Disarm{}, part.Disarm{}, Text("a"), Ended{}}},
-		{"a picture", Clip{Image: &picture}, nil, false, nil, []part.Intent{part.Disarm{}, part.Disarm{}, picture, Ended{}}},
-		{"a text for a note", Clip{Text: "a"}, field, false, nil, []part.Intent{Ended{}}},
-		{"a picture for a note", Clip{Image: &picture}, field, false, nil, []part.Intent{part.Say("a note takes text only"), Ended{}}},
-		{"a note that was closed", Clip{Text: "b"}, field, true, nil, []part.Intent{part.Say("the note is closed"), Ended{}}},
-		{"an error", Clip{}, field, false, errors.New("no program"), []part.Intent{part.Line{Level: word.LevelWarning, Text: "no program"}, part.End{}, Ended{}}},
+		{"a text", clip{Text: "a"}, nil, false, nil, []part.Intent{part.Disarm{}, part.Disarm{}, Text("a"), Ended{}}},
+		{"a picture", clip{Image: &picture}, nil, false, nil, []part.Intent{part.Disarm{}, part.Disarm{}, message.Image{Image: picture}, Ended{}}},
+		{"a text for a note", clip{Text: "a"}, field, false, nil, []part.Intent{Ended{}}},
+		{"a picture for a note", clip{Image: &picture}, field, false, nil, []part.Intent{part.Say("a note takes text only"), Ended{}}},
+		{"a note that was closed", clip{Text: "b"}, field, true, nil, []part.Intent{part.Say("the note is closed"), Ended{}}},
+		{"an error", clip{}, field, false, errors.New("no program"), []part.Intent{part.Line{Level: word.LevelWarning, Text: "no program"}, part.End{}, Ended{}}},
 	} {
 		d.clip, d.err, closed = one.clip, one.err, one.closed
 		if got := done(t, c.Read(one.field)); !reflect.DeepEqual(got, one.want) || c.Reading() {
@@ -118,7 +127,7 @@ func TestPasteAndCopy(t *testing.T) {
 	d := &desktop{}
 	c := Clipboard{Desktop: d, Images: d}
 	for pasted, want := range map[string][]part.Intent{
-		"words": {Text("words")}, "/tmp/a.png": {message.Image{Name: "/tmp/a.png"}}, "/tmp/b.png": {Text("/tmp/b.png")},
+		"words": {Text("words")}, "/tmp/a.png": {message.Image{Image: model.Image{Name: "/tmp/a.png"}}}, "/tmp/b.png": {Text("/tmp/b.png")},
 		"/tmp/big.png": {Text("/tmp/big.png"), part.Line{Level: word.LevelWarning, Text: "too large"}, part.End{}},
 	} {
 		if got := done(t, c.Paste(pasted)); !reflect.DeepEqual(got[1:], want) {

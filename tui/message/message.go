@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"codeagent/model"
 )
 
 // Message is what the person sends. Text holds a label for each image, such as
@@ -29,15 +31,8 @@ type Message struct {
 
 // Image is a picture that goes with a message.
 type Image struct {
-	// Name is a name or a path; the screen shows its last element.
-	Name          string
-	Width, Height int
-	// Type is a media type such as "image/png", Data the file's bytes and Sum their
-	// checksum.
-	Type, Sum string
-	Data      []byte
-
-	Number int // set by the screen
+	model.Image     // of its name the screen shows the last element
+	Number      int // set by the screen
 }
 
 // Label stands for an image in the text of its message, and is the text of its chip.

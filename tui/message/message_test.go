@@ -3,11 +3,13 @@ package message
 import (
 	"testing"
 
+	"codeagent/model"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 func picture(name string, number int) Image {
-	return Image{Name: name, Width: 2, Height: 3, Number: number}
+	return Image{Image: model.Image{Name: name, Width: 2, Height: 3}, Number: number}
 }
 
 // TestLabel: a label names the image by the last element of its path.

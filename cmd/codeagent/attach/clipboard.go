@@ -47,42 +47,36 @@ func NewClipboard(ws *workspace.Workspace, sees func() error) Clipboard {
 	return Clipboard{ws, sees, runtime.GOOS, clipTime}
 }
 
-// Clip is the content of a clipboard: an image, else text.
-type Clip struct {
-	Text  string
-	Image *model.Image
-}
-
-// Read reads the clipboard.
-func (c Clipboard) Read(ctx context.Context) (Clip, error) {
+// Read reads the clipboard: an image, else text.
+func (c Clipboard) Read(ctx context.Context) (string, *model.Image, error) {
 	p, path, err := c.program()
 	if err != nil {
-		return Clip{}, err
+		return "", nil, err
 	}
 	run := func(most int, args []string) ([]byte, error) { return c.run(ctx, path, most, args) }
 	list, err := run(clipList, p.list)
 	if err != nil {
-		return Clip{}, fmt.Errorf("the clipboard is empty, or cannot be read: %w", err)
+		return "", nil, fmt.Errorf("the clipboard is empty, or cannot be read: %w", err)
 	}
 	kind, ok := p.best(string(list))
 	switch {
 	case !ok:
-		return Clip{}, fmt.Errorf("the clipboard holds neither text nor a %s image", picture.Formats)
+		return "", nil, fmt.Errorf("the clipboard holds neither text nor a %s image", picture.Formats)
 	case kind.image:
 		var img model.Image
 		if err = c.sees(); err == nil {
 			img, err = p.image(ctx, run, kind)
 		}
 		if err != nil {
-			return Clip{}, fmt.Errorf("the image in the clipboard: %w", err)
+			return "", nil, fmt.Errorf("the image in the clipboard: %w", err)
 		}
-		return Clip{Image: &img}, nil
+		return "", &img, nil
 	}
 	text, err := run(picture.MaxFile, kind.args)
 	if err != nil {
-		return Clip{}, fmt.Errorf("the text in the clipboard: %w", err)
+		return "", nil, fmt.Errorf("the text in the clipboard: %w", err)
 	}
-	return Clip{Text: p.text(text)}, nil
+	return p.text(text), nil, nil
 }
 
 // Write replaces the content of the clipboard by a text, by a program of this desktop. It does

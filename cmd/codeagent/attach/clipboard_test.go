@@ -21,6 +21,7 @@ import (
 	sandboxexec "codeagent/exec"
 	"codeagent/internal/machine"
 	"codeagent/internal/picture"
+	"codeagent/model"
 )
 
 // fakeDesktop is a folder with programs that stand for a desktop's.
@@ -64,7 +65,7 @@ func newFakeDesktop(t *testing.T) fakeDesktop {
 }
 
 // read reads the clipboard as in a session with this environment.
-func (d fakeDesktop) read(os string, blind bool, env ...string) (Clip, error) {
+func (d fakeDesktop) read(os string, blind bool, env ...string) (string, *model.Image, error) {
 	return d.clipboard(os, blind, env...).Read(d.t.Context())
 }
 
@@ -109,18 +110,18 @@ func TestClipboardImage(t *testing.T) {
 		{"darwin", nil, "-e clipboard info\n-e the clipboard as «class PNGf»\n"},
 	} {
 		_ = os.Remove(filepath.Join(d.dir, "called"))
-		clip, err := d.read(c.os, false, c.env...)
-		if err != nil || clip.Image == nil {
-			t.Errorf("%s: %+v, %v", c.os, clip, err)
+		text, image, err := d.read(c.os, false, c.env...)
+		if err != nil || image == nil {
+			t.Errorf("%s: %+v, %v", c.os, text, err)
 			continue
 		}
-		if i := clip.Image; i.Name != "clipboard" || i.Width != 40 || i.Height != 30 || i.MediaType != "image/png" || i.Sum == "" || string(i.Data) != string(png) {
+		if i := image; i.Name != "clipboard" || i.Width != 40 || i.Height != 30 || i.MediaType != "image/png" || i.Sum == "" || string(i.Data) != string(png) {
 			t.Errorf("%s: %s %d×%d %s, %d bytes", c.os, i.Name, i.Width, i.Height, i.MediaType, len(i.Data))
 		}
 		if called, err := os.ReadFile(filepath.Join(d.dir, "called")); err != nil || string(called) != c.called {
 			t.Errorf("%s: called with\n%s, %v", c.os, called, err)
 		}
-		if _, err := d.read(c.os, true, c.env...); err == nil || !strings.Contains(err.Error(), "mole cannot see images") {
+		if _, _, err := d.read(c.os, true, c.env...); err == nil || !strings.Contains(err.Error(), "mole cannot see images") {
 			t.Errorf("%s: a model that sees nothing: %v", c.os, err)
 		}
 	}
@@ -136,8 +137,8 @@ func TestClipboardText(t *testing.T) {
 	d.program("wl-paste", wlGives)
 	d.file("kinds", "text/html\nUTF8_STRING\ntext/plain;charset=utf-8\nSTRING\n")
 	d.file("data", "zwei Zeilen: ä\n\xff\n")
-	if clip, err := d.read("linux", true, onWayland); err != nil || clip.Image != nil || clip.Text != "zwei Zeilen: ä\n\uFFFD\n" {
-		t.Errorf("%+v, %v", clip, err)
+	if text, image, err := d.read("linux", true, onWayland); err != nil || image != nil || text != "zwei Zeilen: ä\n\uFFFD\n" {
+		t.Errorf("%+v, %v", text, err)
 	}
 	d.program("osascript", `case "$2" in
 'clipboard info') $cat $D/kinds;;
@@ -148,8 +149,8 @@ func TestClipboardText(t *testing.T) {
 		"«class furl», 30, «class icns», 70, TIFF picture, 90, string, 3": "/Users/ada/a b.png",
 	} {
 		d.file("kinds", kinds)
-		if clip, err := d.read("darwin", true); err != nil || clip.Text != want {
-			t.Errorf("%s: %+v, %v", kinds, clip, err)
+		if text, _, err := d.read("darwin", true); err != nil || text != want {
+			t.Errorf("%s: %+v, %v", kinds, text, err)
 		}
 	}
 }
@@ -171,20 +172,20 @@ func TestClipboardHostile(t *testing.T) {
 	} {
 		d.file("kinds", c.kinds)
 		d.file("data", c.data)
-		clip, err := d.read("linux", false, onWayland)
+		text, _, err := d.read("linux", false, onWayland)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.ContainsAny(err.Error(), "\n\x1b") {
-			t.Errorf("%.40q with %q: %+v, %v", c.kinds, c.data, clip, err)
+			t.Errorf("%.40q with %q: %+v, %v", c.kinds, c.data, text, err)
 		}
 	}
 	d.file("kinds", "image/png\n")
 	if err := os.Truncate(filepath.Join(d.dir, "data"), picture.MaxFile+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.read("linux", false, onWayland); err == nil || !strings.Contains(err.Error(), "the image in the clipboard: it is too large") {
+	if _, _, err := d.read("linux", false, onWayland); err == nil || !strings.Contains(err.Error(), "the image in the clipboard: it is too large") {
 		t.Errorf("more than is taken: %v", err)
 	}
 	d.program("wl-paste", `printf 'No\nselection \033[2J%04000d' 1 >&2; exit 1`)
-	if _, err := d.read("linux", false, onWayland); err == nil || !strings.Contains(err.Error(), "is empty, or cannot be read: wl-paste: exit status 1: No⏎selection ␛[2J") || len(err.Error()) > 400 {
+	if _, _, err := d.read("linux", false, onWayland); err == nil || !strings.Contains(err.Error(), "is empty, or cannot be read: wl-paste: exit status 1: No⏎selection ␛[2J") || len(err.Error()) > 400 {
 		t.Errorf("what it complains about: %v", err)
 	}
 }
@@ -214,7 +215,7 @@ func TestClipboardThatHangs(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() { // ends with leave
-		_, err := d.clipboard("linux", false, onX11).Read(ctx)
+		_, _, err := d.clipboard("linux", false, onX11).Read(ctx)
 		left <- err
 	}()
 	if err := f.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
@@ -233,7 +234,7 @@ func TestClipboardThatHangs(t *testing.T) {
 	}
 	c := d.clipboard("linux", false, onX11)
 	c.most = time.Millisecond
-	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "xclip did not end within 1ms") {
+	if _, _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "xclip did not end within 1ms") {
 		t.Errorf("%v", err)
 	}
 }
@@ -279,14 +280,14 @@ func TestNoClipboard(t *testing.T) {
 		{"freebsd", []string{onX11}, "install xclip"},
 		{"darwin", nil, "osascript is not installed"},
 	} {
-		_, err := d.read(c.os, false, c.env...)
+		_, _, err := d.read(c.os, false, c.env...)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasSuffix(err.Error(), instead) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s %q: %v", c.os, c.env, err)
 		}
 	}
 	// The X11 program is used if the Wayland one is missing.
 	d.program("xclip", `case "$4" in TARGETS) echo STRING;; *) printf hello;; esac`)
-	if clip, err := d.read("linux", false, onWayland, onX11); err != nil || clip.Text != "hello" {
-		t.Errorf("%+v, %v", clip, err)
+	if text, _, err := d.read("linux", false, onWayland, onX11); err != nil || text != "hello" {
+		t.Errorf("%+v, %v", text, err)
 	}
 }

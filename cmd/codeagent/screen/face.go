@@ -4,7 +4,6 @@ import (
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
-	"codeagent/model"
 	"codeagent/tui"
 	"codeagent/tui/message"
 )
@@ -31,19 +30,15 @@ func (s *drawn) Emit(e event.Event) {
 func input(said message.Message) agent.Input {
 	in := agent.Input{Text: said.Text, Typed: said.Typed, About: said.About, Foreign: said.Foreign}
 	for _, i := range said.Images {
-		in.Images = append(in.Images, model.Image{Name: i.Name, MediaType: i.Type, Width: i.Width, Height: i.Height, Sum: i.Sum, Data: i.Data})
+		in.Images = append(in.Images, i.Image)
 	}
 	return in
-}
-
-func shown(i model.Image) message.Image {
-	return message.Image{Name: i.Name, Type: i.MediaType, Width: i.Width, Height: i.Height, Sum: i.Sum, Data: i.Data}
 }
 
 func screenMessage(in agent.Input) message.Message {
 	said := message.Message{Text: in.Text, Typed: in.Typed}
 	for _, i := range in.Images {
-		said.Images = append(said.Images, shown(i))
+		said.Images = append(said.Images, message.Image{Image: i})
 	}
 	return said
 }

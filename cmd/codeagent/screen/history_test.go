@@ -10,6 +10,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
+	"codeagent/model"
 	"codeagent/tui/message"
 )
 
@@ -27,7 +28,7 @@ func TestTypedHistory(t *testing.T) {
 		}
 	}
 	add(message.Message{Text: "one\ntwo \x1b[2J"})
-	add(message.Message{Text: "a paste", Pastes: []string{"paste"}, Images: []message.Image{{Data: []byte("secret")}}})
+	add(message.Message{Text: "a paste", Pastes: []string{"paste"}, Images: []message.Image{{Image: model.Image{Data: []byte("secret")}}}})
 	add(message.Message{Text: strings.Repeat("x", historyText)}) // too long to be kept
 	if f, err := os.OpenFile(h.file, os.O_APPEND|os.O_WRONLY, 0); err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ func TestImageLoader(t *testing.T) {
 		switch {
 		case blind && (err == nil || errors.Is(err, clipboard.ErrNoImage) || !strings.Contains(err.Error(), "mole cannot see images")):
 			t.Errorf("a model that sees nothing: %v", err)
-		case !blind && (err != nil || img.Name != at("a.png") || img.Width != 4 || img.Height != 3 || img.Type != "image/png" || img.Sum == "" || len(img.Data) == 0):
+		case !blind && (err != nil || img.Name != at("a.png") || img.Width != 4 || img.Height != 3 || img.MediaType != "image/png" || img.Sum == "" || len(img.Data) == 0):
 			t.Errorf("%+v, %v", img, err)
 		}
 		for name, want := range map[string]string{"absent.png": "", "text.png": "", "folder.png": "", "fifo.png": "", "cut.png": "damaged", "huge.png": "MiB"} {

@@ -23,12 +23,12 @@ import (
 	"codeagent/hostfile"
 	"codeagent/internal/picture"
 	"codeagent/internal/visible"
+	"codeagent/model"
 	sessions "codeagent/session"
 	"codeagent/tui"
 	"codeagent/tui/clipboard"
 	"codeagent/tui/footer"
 	"codeagent/tui/lists"
-	"codeagent/tui/message"
 	"codeagent/tui/picker"
 	"codeagent/tui/setup"
 )
@@ -64,7 +64,7 @@ func offer(ctx context.Context, ses *conversation.Session, f cli.Flags, o *tui.O
 		kept.current = ses.Record.Log
 	}
 	o.Sessions, o.Images = kept, imageLoader{ses}
-	o.Clipboard = desktop{attach.NewClipboard(ses.Workspace, ses.Sees)}
+	o.Clipboard = attach.NewClipboard(ses.Workspace, ses.Sees)
 	o.Background, o.Permissions = backgroundCommands{ses}, permissions{ses}
 	o.Compact = func(ctx context.Context, focus string) error { return commands.Compact(ctx, ses, focus) }
 	return kept
@@ -102,20 +102,6 @@ type policies struct {
 
 func (p policies) Modes() []approvals.Mode { return commands.Modes(p.ses) }
 
-// desktop adapts the clipboard of the desktop to the screen.
-type desktop struct{ from attach.Clipboard }
-
-func (p desktop) Read(ctx context.Context) (clipboard.Clip, error) {
-	c, err := p.from.Read(ctx)
-	if err != nil || c.Image == nil {
-		return clipboard.Clip{Text: c.Text}, err
-	}
-	img := shown(*c.Image)
-	return clipboard.Clip{Image: &img}, nil
-}
-
-func (p desktop) Write(ctx context.Context, text string) error { return p.from.Write(ctx, text) }
-
 // outputFile reads a part of a file in the folder of outputs, and returns the file's size.
 func outputFile(ctx context.Context, folder, file string, data []byte, at int64) (n int, size int64, err error) {
 	if filepath.Dir(file) != filepath.Clean(folder) {
@@ -150,21 +136,18 @@ func outputFile(ctx context.Context, folder, file string, data []byte, at int64)
 // imageLoader loads images whose paths the person pastes.
 type imageLoader struct{ ses *conversation.Session }
 
-func (l imageLoader) Load(ctx context.Context, path string) (message.Image, error) {
+func (l imageLoader) Load(ctx context.Context, path string) (model.Image, error) {
 	if info, err := hostfile.Seen(path); err != nil || !info.Mode().IsRegular() {
-		return message.Image{}, clipboard.ErrNoImage
+		return model.Image{}, clipboard.ErrNoImage
 	}
 	img, err := attach.Image(ctx, l.ses.Workspace.Ground(), path)
 	if errors.Is(err, picture.ErrFormat) {
 		err = fmt.Errorf("%w: %w", clipboard.ErrNoImage, err)
 	}
-	if err != nil {
-		return message.Image{}, err
+	if err == nil {
+		err = l.ses.Sees()
 	}
-	if err := l.ses.Sees(); err != nil {
-		return message.Image{}, err
-	}
-	return shown(img), nil
+	return img, err
 }
 
 // models are the models that the person can switch to during a session.
