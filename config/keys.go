@@ -151,13 +151,9 @@ func (p Provider) Kept() bool { return p.kept != nil }
 
 // KeySource says where the key of p comes from: "$NAME", "key_command", "the kept key"; "" without one.
 func (p Provider) KeySource(getenv func(string) string) string {
-	switch {
-	case len(p.KeyCommand) > 0:
+	if len(p.KeyCommand) > 0 {
 		return "key_command"
-	case p.KeyEnv != "" && strings.TrimSpace(getenv(p.KeyEnv)) != "":
-		return "$" + p.KeyEnv
-	case p.Key(getenv) != Secret{}:
-		return "the kept key"
 	}
-	return ""
+	_, source := p.keyFrom(getenv)
+	return source
 }

@@ -230,8 +230,8 @@ func (c *Config) checkTogether() error {
 		}
 	}
 	if _, ok := c.named(c.ModelProvider); c.ModelProvider != "" && !ok {
-		names := slices.Sorted(maps.Keys(c.Providers))
-		for _, p := range presets {
+		var names []string
+		for _, p := range c.AllProviders() {
 			names = append(names, p.Name)
 		}
 		hint := cmp.Or(short.Meant(c.ModelProvider, names), fmt.Sprintf(": add [providers.%s] with its base_url", c.ModelProvider))

@@ -28,30 +28,19 @@ var presets = []Provider{
 // LocalServers returns the built-in providers on this machine, as configured: servers on
 // their usual ports can be detected.
 func (c Config) LocalServers() []Provider {
-	var out []Provider
-	for _, p := range presets {
-		if p.Local {
-			p, _ = c.named(p.Name)
-			out = append(out, p)
-		}
-	}
-	return out
+	return slices.DeleteFunc(c.AllProviders(), func(p Provider) bool { return !p.Local })
 }
 
 // AllProviders returns the built-in providers, and then by name those that only the settings have.
 func (c Config) AllProviders() (out []Provider) {
-	var names []string
 	for _, p := range presets {
-		names = append(names, p.Name)
+		p, _ = c.named(p.Name)
+		out = append(out, p)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+		if p, _ := c.named(name); !slices.ContainsFunc(out, func(q Provider) bool { return q.Name == name }) {
+			out = append(out, p)
 		}
-	}
-	for _, name := range names {
-		p, _ := c.named(name)
-		out = append(out, p)
 	}
 	return out
 }

@@ -232,15 +232,21 @@ func baseURL(text string) (*url.URL, error) {
 
 // Key returns the key from the environment, else the kept one. It may be empty: local servers need none.
 func (p Provider) Key(getenv func(string) string) Secret {
+	key, _ := p.keyFrom(getenv)
+	return key
+}
+
+// keyFrom returns the key, and where it comes from; "" without one.
+func (p Provider) keyFrom(getenv func(string) string) (key Secret, source string) {
 	if p.KeyEnv != "" {
 		if key := strings.TrimSpace(getenv(p.KeyEnv)); key != "" {
-			return secret(key)
+			return Secret{key}, "$" + p.KeyEnv
 		}
 	}
 	if p.Kept() && p.kept.Origin == p.origin(getenv) {
-		return secret(p.kept.Key)
+		return Secret{p.kept.Key}, "the kept key"
 	}
-	return Secret{}
+	return Secret{}, ""
 }
 
 // keyVariables returns the variables that the user's settings name for keys and headers,
@@ -482,26 +488,14 @@ func knownLimits(model string) ModelLimits {
 }
 
 // Secret is a key that no message, log or JSON contains.
-type Secret struct{ value *string } // a pointer, which no dump of what holds it follows
-
-func secret(key string) Secret {
-	if key == "" {
-		return Secret{}
-	}
-	return Secret{&key}
-}
+type Secret struct{ value string }
 
 // Reveal returns the key itself, for the request header.
-func (s Secret) Reveal() string {
-	if s.value == nil {
-		return ""
-	}
-	return *s.value
-}
+func (s Secret) Reveal() string { return s.value }
 
 // String hides the key.
 func (s Secret) String() string {
-	if s.value == nil {
+	if s.value == "" {
 		return "(no key)"
 	}
 	return "(hidden)"

@@ -245,16 +245,6 @@ func (in *Files) Places() (out []Place) {
 	return out
 }
 
-// Present are the paths of the files that exist now; whether each is trusted is decided when it is read.
-func (in *Files) Present() (names []string) {
-	for _, at := range in.Places() {
-		if !at.New {
-			names = append(names, at.Path)
-		}
-	}
-	return names
-}
-
 func (in *Files) names() string {
 	var names []string
 	for _, t := range in.texts {

@@ -45,8 +45,10 @@ func firstEntry(ses *conversation.Session, kept *sessionList, resumed bool) home
 				break
 			}
 		}
-		for _, name := range instructions.New(ws, nil, nil).Present() {
-			found.Instructions = append(found.Instructions, readable(ws, name))
+		for _, at := range instructions.New(ws, nil, nil).Places() {
+			if !at.New { // whether it is trusted is decided when it is read
+				found.Instructions = append(found.Instructions, readable(ws, at.Path))
+			}
 		}
 		return found
 	}
