@@ -174,7 +174,8 @@ func TestNothingWidensManagedSettings(t *testing.T) {
 			for variable, of := range map[string]string{"OPENAI_MODEL": "model", "OPENAI_BASE_URL": "base_url"} {
 				if of == key {
 					text := strings.Trim(other, `"`)
-					sources["environment"] = func(src *Sources, _ string) {
+					sources["environment"] = func(src *Sources, file string) {
+						write(t, file, beside)
 						src.Getenv = func(name string) string { return map[string]string{variable: text}[name] }
 					}
 				}
