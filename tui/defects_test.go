@@ -14,6 +14,7 @@ import (
 	"codeagent/internal/golden"
 	"codeagent/model"
 	"codeagent/tui/lists"
+	"codeagent/tui/picker"
 )
 
 // situations are screens that were wrong once, each drawn at three sizes.
@@ -64,10 +65,9 @@ var situations = map[string]func(r *rig){
 	"place": func(r *rig) {
 		r.app.alone = func(*app) tea.Cmd { return nil }
 		r.send(then(func(m *app) tea.Cmd {
-			return open(m, lists.OfPlaces(m.setting(), "Where should codeagent work?", `the workspace "/home/ada" is your home folder: shell startup files and keys could be written. Work in a project's folder.`, "works there", []lists.Place{
-				{Name: "read-only", Text: "Here, read-only", About: "commands change nothing"},
-				{Name: "/home/ada/src/app", About: "an earlier session"},
-				{Name: "other", Text: "Another folder …", Write: true},
+			return open(m, lists.OfPlaces(m.setting(), `the workspace "/home/ada" is your home folder: shell startup files and keys could be written. Work in a project's folder.`, []picker.Row{
+				{Id: "read-only", Text: "Here, read-only", About: "commands change nothing"},
+				{Id: "/home/ada/src/app", Text: "~/src/app", About: "an earlier session"},
 			}, func(string) {}))
 		}))
 	},

@@ -33,6 +33,7 @@ import (
 	"codeagent/tui/message"
 	"codeagent/tui/modes"
 	"codeagent/tui/part"
+	"codeagent/tui/picker"
 	"codeagent/tui/question"
 	"codeagent/tui/rewind"
 	"codeagent/tui/setup"
@@ -206,12 +207,12 @@ func (s *Screen) PickSession(ctx context.Context, text string) error {
 	return s.show(ctx, func(m *app) tea.Cmd { return open(m, lists.OfSessions(m.setting(), m.offers.Sessions, text, false)) })
 }
 
-// PickPlace shows only a list of places under a title, with the reason why one is to be chosen and what
-// choosing does. It returns the name of the chosen one or the written folder; "": the person left.
-func (s *Screen) PickPlace(ctx context.Context, title, why, does string, places []lists.Place) (string, error) {
+// PickPlace shows only a list of places to work in, with the reason why one is to be chosen. It returns the Id of
+// the chosen one or the written folder; "": the person left.
+func (s *Screen) PickPlace(ctx context.Context, why string, places []picker.Row) (string, error) {
 	var chosen string
 	err := s.show(ctx, func(m *app) tea.Cmd {
-		return open(m, lists.OfPlaces(m.setting(), title, why, does, places, func(name string) { chosen = name }))
+		return open(m, lists.OfPlaces(m.setting(), why, places, func(name string) { chosen = name }))
 	})
 	return chosen, err
 }

@@ -122,7 +122,7 @@ func TestKeys(t *testing.T) {
 			return OfPermissions(set, permissions{&l}, func() string { return "ask" }, &page.Page{Title: "Permissions"})
 		},
 		"places": func() *picker.Picker {
-			return OfPlaces(set, "Where", "why", "does", []Place{{Name: "/w"}, {Text: "elsewhere", Write: true}}, func(name string) { l.say("chose %s", name) })
+			return OfPlaces(set, "why", []picker.Row{{Id: "/w"}}, func(name string) { l.say("chose %s", name) })
 		},
 		"values": func() *picker.Picker {
 			p := OfValues(set, "Themes", "tui.theme", func(_ context.Context, key, value string) (string, error) { return key + "=" + value, nil }, func(value string, keep Keep) part.Intent {

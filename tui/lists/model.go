@@ -42,19 +42,12 @@ func (m Model) Show(argument string) part.Intent {
 	p := OfValues(m.Setting, "Models", "model", m.Write, func(name string, keep Keep) part.Intent { return m.use(name, "", keep) })
 	p.None, p.List = "no models found; /model NAME selects one by name", m.Models.List
 	if m.SetUp != nil {
+		begin := part.Idle{Name: "/model", Then: m.SetUp(p)}
+		row := setUp
+		row.Chosen = func() part.Intent { return begin }
 		p.List = func(ctx context.Context) ([]picker.Row, error) {
 			rows, err := m.Models.List(ctx)
-			return append(rows, setUp), err
-		}
-		use, begin := p.Choose, part.Idle{Name: "/model", Then: m.SetUp(p)}
-		p.Choose = func(r picker.Row) part.Intent {
-			if r.Id == setUp.Id {
-				return begin
-			}
-			return use(r)
-		}
-		for i := range p.Deeds {
-			p.Deeds[i].Fits = func(r picker.Row) bool { return r.Id != setUp.Id }
+			return append(rows, row), err
 		}
 		p.Deeds = append(p.Deeds, picker.Action{Do: keys.All, Help: "another provider", All: true, Run: func(picker.Row, string) part.Intent { return begin }})
 	}

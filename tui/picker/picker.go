@@ -63,6 +63,8 @@ type Row struct {
 	Mark  bool   // it is in use
 	Enter string // what Enter does with it
 	Of    any    // what it stands for, for who made the row
+	// Chosen is what choosing it does instead of Picker.Choose. Such a row has no deeds; nil: it is like others.
+	Chosen func() part.Intent
 }
 
 // Action is what a key does with the selected row.
@@ -92,7 +94,7 @@ func (p *Picker) key(d *Action) string {
 
 // offered reports whether the deed is possible; chosen says whether r is a row.
 func (d *Action) offered(r Row, chosen bool) bool {
-	return d.All || chosen && (d.Fits == nil || d.Fits(r))
+	return d.All || chosen && r.Chosen == nil && (d.Fits == nil || d.Fits(r))
 }
 
 // New is a list whose rows are still being loaded.
@@ -127,7 +129,7 @@ func (p *Picker) only() part.Intent {
 		return nil
 	}
 	p.Only = false
-	return p.Choose(rows[0])
+	return p.choose(rows[0])
 }
 
 // Live reports whether the rows change by themselves.
@@ -189,7 +191,14 @@ func (p *Picker) Pick(n int) part.Intent {
 	if n < 1 || n > len(p.shown) {
 		return nil
 	}
-	return p.Choose(p.rows[p.shown[n-1]])
+	return p.choose(p.rows[p.shown[n-1]])
+}
+
+func (p *Picker) choose(r Row) part.Intent {
+	if r.Chosen != nil {
+		return r.Chosen()
+	}
+	return p.Choose(r)
 }
 
 // match lists the rows that contain every word of the filter.
@@ -250,7 +259,7 @@ func (p *Picker) Key(k keys.Key) (intent part.Intent, handled bool) {
 		p.Scroll(paint.Everything)
 	case keys.Send:
 		if r, ok := p.chosen(); ok {
-			return p.Choose(r), true
+			return p.choose(r), true
 		}
 	case keys.Back:
 		return part.Show{Overlay: p.Under}, true

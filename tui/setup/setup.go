@@ -81,9 +81,6 @@ type Setup struct {
 // mostLocal is how many models of a server on this machine stand beside the providers.
 const mostLocal = 3
 
-// way is what a row does that stands for no provider and no model of a list.
-type way func() part.Intent
-
 // Show lists the providers.
 func (s *Setup) Show() part.Intent {
 	p := picker.New(s.Keys, "Which model should codeagent use?")
@@ -93,9 +90,6 @@ func (s *Setup) Show() part.Intent {
 		return s.providers(p, list), err
 	}
 	p.Choose = func(r picker.Row) part.Intent {
-		if do, ok := r.Of.(way); ok {
-			return do()
-		}
 		of := r.Of.(Provider)
 		c := Choice{Provider: of.Name}
 		if of.Asks {
@@ -104,12 +98,12 @@ func (s *Setup) Show() part.Intent {
 		return part.Show{Overlay: s.models(p, of, c)}
 	}
 	p.Deeds = []picker.Action{
-		{Do: keys.Rename, Help: "enters another key", Fits: func(r picker.Row) bool { of, _ := r.Of.(Provider); return of.Kept && !of.Fixed },
+		{Do: keys.Rename, Help: "enters another key", Fits: func(r picker.Row) bool { of := r.Of.(Provider); return of.Kept && !of.Fixed },
 			Run: func(r picker.Row, _ string) part.Intent {
 				of := r.Of.(Provider)
 				return part.Show{Overlay: s.key(p, of, Choice{Provider: of.Name})}
 			}},
-		{Do: keys.Remove, Help: "forgets its key", Asks: "Forget the kept key of %s?", Fits: func(r picker.Row) bool { of, _ := r.Of.(Provider); return of.Kept },
+		{Do: keys.Remove, Help: "forgets its key", Asks: "Forget the kept key of %s?", Fits: func(r picker.Row) bool { return r.Of.(Provider).Kept },
 			Run: func(r picker.Row, _ string) part.Intent {
 				return part.Beside(func(ctx context.Context) func() part.Intent {
 					of := r.Of.(Provider)
@@ -128,27 +122,27 @@ func (s *Setup) Show() part.Intent {
 
 // providers are the rows of the first list.
 func (s *Setup) providers(under *picker.Picker, list []Provider) (rows []picker.Row) {
-	add := func(text, about string, of any) {
-		rows = append(rows, picker.Row{Id: text, Text: text, About: about, Of: of})
+	add := func(text, about string, of any, chosen func() part.Intent) {
+		rows = append(rows, picker.Row{Id: text, Text: text, About: about, Of: of, Chosen: chosen})
 	}
 	for _, of := range list {
 		for _, model := range of.Models[:min(len(of.Models), mostLocal)] {
 			c := Choice{Provider: of.Name, Model: model}
-			add(c.Title(), of.About, way(func() part.Intent { return part.Show{Overlay: s.try(under, of, c)} }))
+			add(c.Title(), of.About, nil, func() part.Intent { return part.Show{Overlay: s.try(under, of, c)} })
 		}
 		if len(of.Models) > mostLocal {
-			add(of.Name, fmt.Sprintf("all %d models", len(of.Models)), of)
+			add(of.Name, fmt.Sprintf("all %d models", len(of.Models)), of, nil)
 		}
 	}
 	if s.Tour != nil {
-		add("The tour", "a scripted model shows the sandbox", way(s.Tour))
+		add("The tour", "a scripted model shows the sandbox", nil, s.Tour)
 	}
 	for _, of := range list {
 		if len(of.Models) == 0 {
-			add(of.Name, of.About, of)
+			add(of.Name, of.About, of, nil)
 		}
 	}
-	add("Another address …", "any server with the OpenAI API", way(func() part.Intent { return part.Show{Overlay: s.address(under)} }))
+	add("Another address …", "any server with the OpenAI API", nil, func() part.Intent { return part.Show{Overlay: s.address(under)} })
 	return rows
 }
 
@@ -188,16 +182,11 @@ func (s *Setup) key(under part.Overlay, of Provider, c Choice) part.Overlay {
 	return e
 }
 
-// choice is a list from which the person goes on with c: a model, by its Id, or a way.
+// choice is a list from which the person goes on with c: a model, by its Id.
 func (s *Setup) choice(title string, under part.Overlay, of Provider, c Choice) *picker.Picker {
 	p := picker.New(s.Keys, title)
 	p.Under, p.Enter = under, "chooses it"
-	p.Choose = func(r picker.Row) part.Intent {
-		if do, ok := r.Of.(way); ok {
-			return do()
-		}
-		return part.Show{Overlay: s.try(p, of, c.with(r.Id))}
-	}
+	p.Choose = func(r picker.Row) part.Intent { return part.Show{Overlay: s.try(p, of, c.with(r.Id))} }
 	return p
 }
 
@@ -229,19 +218,19 @@ func (s *Setup) named(p *picker.Picker, of Provider, c Choice) picker.Row {
 		return part.Show{Overlay: s.try(p, of, c.with(model))}
 	}}
 	r := picker.Row{Id: "\x00model", Text: "Another model …", About: "by its name"}
-	r.Of = way(func() part.Intent { p.Ask(name, r); return nil })
+	r.Chosen = func() part.Intent { p.Ask(name, r); return nil }
 	return r
 }
 
 // ways are the next steps after an error.
 func (s *Setup) ways(p *picker.Picker, of Provider, c Choice) (rows []picker.Row) {
 	if !of.Fixed {
-		rows = append(rows, picker.Row{Id: "\x00key", Text: "Another key …", Of: way(func() part.Intent { return part.Show{Overlay: s.key(p.Under, of, c)} })})
+		rows = append(rows, picker.Row{Id: "\x00key", Text: "Another key …", Chosen: func() part.Intent { return part.Show{Overlay: s.key(p.Under, of, c)} }})
 	}
-	return append(rows, s.named(p, of, c), picker.Row{Id: "\x00provider", Text: "Another provider …", Of: way(s.Show)})
+	return append(rows, s.named(p, of, c), picker.Row{Id: "\x00provider", Text: "Another provider …", Chosen: s.Show})
 }
 
-// trial sends one request, and keeps a choice that works; else it is a list of ways. An answer that comes after
+// trial sends one request, and keeps a choice that works; else it lists what can be done. An answer that comes after
 // the person left changes nothing.
 type trial struct {
 	*picker.Picker
@@ -298,7 +287,7 @@ func (s *Setup) try(under part.Overlay, of Provider, c Choice) part.Overlay {
 			return keep(ctx)
 		}
 		return func() part.Intent {
-			anyway := picker.Row{Id: "\x00anyway", Text: "Keep it anyway", Of: way(func() part.Intent { return part.Beside(keep) })}
+			anyway := picker.Row{Id: "\x00anyway", Text: "Keep it anyway", Chosen: func() part.Intent { return part.Beside(keep) }}
 			return failed(c.Title()+" did not answer", err, anyway)
 		}
 	}

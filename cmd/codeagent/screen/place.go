@@ -12,7 +12,8 @@ import (
 	"codeagent/hostfile"
 	sessions "codeagent/session"
 	"codeagent/tui"
-	"codeagent/tui/lists"
+	"codeagent/tui/paint"
+	"codeagent/tui/picker"
 )
 
 // mostPlaces is how many folders of earlier sessions are offered.
@@ -29,14 +30,13 @@ func elsewhere(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (cli.Fl
 	if err != nil {
 		return f, false
 	}
-	places := []lists.Place{{Name: config.ReadOnly, Text: "Here, read-only", About: "commands change nothing"}}
+	places := []picker.Row{{Id: config.ReadOnly, Text: "Here, read-only", About: "commands change nothing"}}
 	for _, folder := range recentFolders(ctx, s, here) {
-		places = append(places, lists.Place{Name: folder, About: "an earlier session"})
+		places = append(places, picker.Row{Id: folder, Text: paint.Tilde(folder, s.Env("HOME")), About: "an earlier session"})
 	}
-	places = append(places, lists.Place{Name: "other", Text: "Another folder …", Write: true})
 	why := shut.Error()
 	for {
-		chosen, err := pick(ctx, s, "Where should codeagent work?", why, "works there", places)
+		chosen, err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true}).PickPlace(ctx, why, places)
 		switch {
 		case err != nil || chosen == "":
 			return f, false
@@ -51,11 +51,6 @@ func elsewhere(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (cli.Fl
 		}
 		return f, true
 	}
-}
-
-// pick asks which of the places the person wants, before there is a session (tui.Screen.PickPlace).
-func pick(ctx context.Context, s cli.Stdio, title, why, does string, places []lists.Place) (string, error) {
-	return tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true}).PickPlace(ctx, title, why, does, places)
 }
 
 // withoutModel has the person set up a model, or choose the tour, if err is that no model is configured; false: err is
