@@ -70,7 +70,7 @@ const (
 	idleTime = 10 * time.Minute
 	// mostFailures is how often a server may end by itself or be ended.
 	mostFailures = 3
-	// mostQueued bounds the rounds that wait, and mostDocuments the files whose errors are remembered.
+	// mostQueued bounds the changes that wait, and mostDocuments the files whose errors are remembered.
 	mostQueued    = 16
 	mostDocuments = 200
 )
@@ -80,28 +80,29 @@ var errSilent = errors.New("it does not answer")
 
 // Client is the client of a server. Its methods may be called by several goroutines.
 type Client struct {
-	o    Options
-	life context.Context
-	end  context.CancelFunc
-	idle *time.Timer   // stops the server
-	news chan struct{} // holds one element after a report
-	late atomic.Bool   // the last reports were late
+	o     Options
+	life  context.Context
+	end   context.CancelFunc
+	begun sync.Once
+	all   sync.WaitGroup // of the goroutine of the rounds
+	queue chan change
+	news  chan struct{} // holds one element after a report, or when a change waits
+	late  atomic.Bool   // the last reports were late
 
-	// The queue alone uses these.
+	// The rounds alone use these.
 	run      *run // nil: no server runs
 	failures int
 	worked   bool
 	version  string // in a word; may be empty
 
-	mu     sync.Mutex
-	last   *turn                // of the queue; guarded by mu
-	queued int                  // guarded by mu
-	docs   map[string]*document // by path; guarded by mu
+	mu   sync.Mutex
+	docs map[string]*document // by path; guarded by mu
 }
 
-// turn is a place in the queue.
-type turn struct {
-	done, next chan struct{} // closed when it is over, and when another one is queued
+// change is files to check.
+type change struct {
+	files    []File
+	answered chan struct{}
 }
 
 // document is a file as the server knows it. All fields are guarded by Client.mu.
@@ -120,12 +121,29 @@ type document struct {
 
 // New returns a client whose server is started by the first Check.
 func New(o Options) *Client {
-	c := &Client{o: o, news: make(chan struct{}, 1), last: &turn{make(chan struct{}), make(chan struct{})}}
-	close(c.last.done)
+	c := &Client{o: o, queue: make(chan change, mostQueued), news: make(chan struct{}, 1)}
 	c.life, c.end = context.WithCancel(context.Background())
-	c.idle = time.AfterFunc(idleTime, func() { c.queue(func(<-chan struct{}) { c.stop() }) })
-	c.idle.Stop()
 	return c
+}
+
+// rounds runs the rounds, one after another, until the end of the client's life.
+func (c *Client) rounds() {
+	defer c.stop()
+	for {
+		var idle <-chan time.Time
+		if c.run != nil {
+			idle = time.After(idleTime)
+		}
+		select {
+		case r := <-c.queue:
+			c.check(r.files)
+			close(r.answered)
+		case <-idle:
+			c.stop()
+		case <-c.life.Done():
+			return
+		}
+	}
 }
 
 // Try starts the server and returns its version, or "" if it does not say it. The client is used for nothing
@@ -143,40 +161,29 @@ func (c *Client) Try(ctx context.Context) (version string, err error) {
 // Close ends the server and waits until it is gone.
 func (c *Client) Close() {
 	c.end()
-	c.idle.Stop()
-	<-c.queue(func(<-chan struct{}) { c.stop() })
-}
-
-// queue makes do run after all that was queued before. next is closed when something else is queued.
-func (c *Client) queue(do func(next <-chan struct{})) (done <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before, t := c.last, &turn{make(chan struct{}), make(chan struct{})}
-	c.last = t
-	c.queued++
-	close(before.next)
-	go func() {
-		defer close(t.done)
-		<-before.done
-		do(t.next)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.queued--
-	}()
-	return t.done
+	c.all.Wait()
 }
 
 // Check hands over files. The channel is closed when the server has reported on all of them, has ended, or
-// has had its time.
+// has had its time. Nil: too many changes wait, and this one is not checked.
 func (c *Client) Check(files []File) (answered <-chan struct{}) {
-	c.mu.Lock()
-	full, last := c.queued >= mostQueued, c.last
-	c.mu.Unlock()
-	if full || c.life.Err() != nil {
-		return last.done // these changes are not checked
+	c.begun.Do(func() { c.all.Go(c.rounds) })
+	r := change{files, make(chan struct{})}
+	select {
+	case c.queue <- r:
+		c.wake()
+		return r.answered
+	default:
+		return nil
 	}
-	c.idle.Reset(idleTime)
-	return c.queue(func(next <-chan struct{}) { c.check(files, next) })
+}
+
+// wake has present look again.
+func (c *Client) wake() {
+	select {
+	case c.news <- struct{}{}:
+	default:
+	}
 }
 
 // Wait waits for a channel of Check until ctx ends, or for a shorter time if the last reports were late.
@@ -195,7 +202,7 @@ func (c *Client) Wait(ctx context.Context, answered <-chan struct{}) {
 }
 
 // check has the server check files.
-func (c *Client) check(files []File, next <-chan struct{}) {
+func (c *Client) check(files []File) {
 	if c.run != nil {
 		select {
 		case <-c.run.conn.DisconnectNotify():
@@ -208,7 +215,7 @@ func (c *Client) check(files []File, next <-chan struct{}) {
 	}
 	ctx, cancel := context.WithTimeoutCause(c.life, roundTime, errSilent)
 	defer cancel()
-	if err := c.round(ctx, files, next); err != nil || ctx.Err() != nil {
+	if err := c.round(ctx, files); err != nil || ctx.Err() != nil {
 		c.failed(ctx, err)
 	}
 }
@@ -243,7 +250,7 @@ func (c *Client) stop() {
 	}
 }
 
-func (c *Client) round(ctx context.Context, files []File, next <-chan struct{}) error {
+func (c *Client) round(ctx context.Context, files []File) error {
 	fresh := c.run == nil
 	if fresh {
 		if err := c.connect(ctx); err != nil {
@@ -258,14 +265,14 @@ func (c *Client) round(ctx context.Context, files []File, next <-chan struct{}) 
 		}
 	}
 	gone, before, after := c.begin(files)
-	if err := c.present(ctx, before, true, nil); err != nil {
+	if err := c.present(ctx, before, true); err != nil {
 		return err
 	}
 	for _, d := range gone {
 		c.hide(d)
 	}
 	c.changed(files)
-	return c.present(ctx, after, false, next)
+	return c.present(ctx, after, false)
 }
 
 // begin makes the present errors the base of the files. It returns the documents to close, the texts before
@@ -303,9 +310,9 @@ func (c *Client) begin(files []File) (gone []*document, before, after map[*docum
 	return gone, before, after
 }
 
-// present sends texts and waits until the server has reported on all, for a limited time or until next is
-// closed. base: they are those before the change.
-func (c *Client) present(ctx context.Context, texts map[*document]string, base bool, next <-chan struct{}) error {
+// present sends texts and waits until the server has reported on all, for a limited time. base: they are those
+// before the change; otherwise it does not wait while another change does.
+func (c *Client) present(ctx context.Context, texts map[*document]string, base bool) error {
 	if len(texts) == 0 {
 		return nil
 	}
@@ -317,14 +324,12 @@ func (c *Client) present(ctx context.Context, texts map[*document]string, base b
 	}
 	limit := time.NewTimer(reportTime)
 	defer limit.Stop()
-	for !c.heard(texts) {
+	for !c.heard(texts) && (base || len(c.queue) == 0) {
 		select {
 		case <-c.news:
 		case <-c.run.conn.DisconnectNotify():
 			return jsonrpc2.ErrClosed
 		case <-limit.C:
-			return nil
-		case <-next:
 			return nil
 		case <-ctx.Done():
 			return nil
@@ -358,8 +363,5 @@ func (c *Client) report(name string, version *int, found []problem) {
 	if d.basing {
 		d.base = count(found)
 	}
-	select {
-	case c.news <- struct{}{}:
-	default:
-	}
+	c.wake()
 }
