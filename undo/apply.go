@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -128,35 +129,32 @@ func (s *History) mark(p *Plan, r Report) error {
 		}
 	}
 	if !p.redo {
-		return s.flip(p.turns, p.from, kindRedone)
+		_, err := s.flip(p.turns, p.from, kindRedone)
+		return err
 	}
-	var again []*kept
-	for _, n := range p.kept.of {
-		if k, err := s.load(n); err == nil { // else it was removed to free space
-			again = append(again, k)
-			if err := appendTo(k.dir, []record{{Kind: kindRedone, At: k.last}}); err != nil {
-				return err
-			}
-		}
+	again, err := s.flip(p.turns, math.MaxInt, kindRedone)
+	if err == nil {
+		_, err = s.flip(again, p.kept.from, kindUndone)
 	}
-	return s.flip(again, p.kept.from, kindUndone)
+	return err
 }
 
-// flip records about the turns below number from that undos had undone: with those undos undone, they
-// are in effect again.
-func (s *History) flip(undos []*kept, from int, kind string) error {
+// flip records about the turns below number from that undos had undone, and returns them: with those undos
+// undone, they are in effect again.
+func (s *History) flip(undos []*kept, from int, kind string) (turns []*kept, err error) {
 	for _, undo := range undos {
 		for _, n := range undo.of {
 			k, err := s.load(n)
-			if n >= from || err != nil {
+			if n >= from || err != nil { // it was removed to free space
 				continue
 			}
 			if err := appendTo(k.dir, []record{{Kind: kind, At: k.last}}); err != nil {
-				return err
+				return nil, err
 			}
+			turns = append(turns, k)
 		}
 	}
-	return nil
+	return turns, nil
 }
 
 // appendTo appends records to the log of the turn in dir.

@@ -163,7 +163,7 @@ func (s *History) planOf(n int, later map[string]bool, may func(Step) string) *P
 		return &Plan{Began: k.began, Cut: true, More: k.more, Unrecorded: true, number: n, kept: k, turns: []*kept{k}, later: later}
 	case k.undone, k.of != nil:
 		return nil
-	case !k.ended && k.more == "" && len(k.paths) == 0:
+	case !k.ended && !k.begun && k.more == "" && len(k.paths) == 0:
 		k.more = "codeagent ended before anything was recorded"
 	}
 	p := s.plan(k, later, may)

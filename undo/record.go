@@ -36,7 +36,7 @@ const (
 	kindBack   = "back"   // Path: it was restored; At: when the log was last written before that
 	kindUndone = "undone" // the turn was undone; At: when the log was last written before that
 	kindRedone = "redone" // that was taken back; At: the same
-	kindSent   = "sent"   // the undo that this turn is cannot be taken back: another turn began; At: the same
+	kindBegun  = "begun"  // nothing was changed so far
 )
 
 // version is the version of the log's format.
@@ -135,8 +135,8 @@ type kept struct {
 	// of and from are those of its first record.
 	of   []int
 	from int
-	// sent: another turn began since.
-	sent bool
+	// begun: the log was begun before the first change.
+	begun bool
 	// more says why nothing was recorded from some moment on; empty: all was.
 	more  string
 	paths map[string]*history
@@ -204,13 +204,11 @@ func (k *kept) take(r record) {
 		k.began, k.title, k.of, k.from = r.At, r.Title, r.Of, r.From
 	case kindEnd:
 		k.ended = true
-	case kindUndone, kindRedone, kindSent:
+	case kindBegun:
+		k.begun = true
+	case kindUndone, kindRedone:
 		if k.last.IsZero() { // undo has written to the log since
 			k.last = r.At
-		}
-		if r.Kind == kindSent {
-			k.sent = true
-			return
 		}
 		if k.undone = r.Kind == kindUndone; !k.undone {
 			for _, h := range k.paths {

@@ -121,7 +121,7 @@ func (s *History) PlanRedo(may func(Step) string) (*Plan, error) {
 	}
 	for _, n := range slices.Backward(numbers) {
 		switch k, err := s.load(n); {
-		case err != nil, !k.undone && k.sent, !k.undone && k.of == nil && len(k.paths) > 0:
+		case err != nil, !k.undone && k.of == nil:
 			return nil, ErrNothing
 		case !k.undone && k.of != nil:
 			p := s.plan(k, map[string]bool{}, may)
@@ -132,42 +132,15 @@ func (s *History) PlanRedo(may func(Step) string) (*Plan, error) {
 	return nil, ErrNothing
 }
 
-// sent records that the last undo cannot be taken back any more, since a turn begins.
-func (s *History) sent() {
-	s.mu.Lock()
-	asked := s.asked
-	s.asked = true
-	s.mu.Unlock()
-	if asked {
-		return
-	}
-	numbers, err := s.turns()
-	if err != nil || len(numbers) == 0 {
-		return
-	}
-	slices.Sort(numbers)
-	for _, n := range slices.Backward(numbers) {
-		if k := s.begun(n); k == nil || k.of == nil {
-			return
-		}
-		if k, err := s.load(n); err != nil || !k.undone {
-			if err == nil {
-				_ = appendTo(k.dir, []record{{Kind: kindSent, At: k.last}}) // the session knows it too
-			}
-			return
-		}
-	}
-}
-
-// begun reads only the beginning of a turn's log; nil if it cannot be read.
-func (s *History) begun(n int) *kept {
+// isUndo reports whether turn n is an undo.
+func (s *History) isUndo(n int) bool {
 	f, err := hostfile.OpenFile(filepath.Join(s.folder(n), logName), os.O_RDONLY, 0)
 	if err != nil {
-		return nil
+		return false
 	}
 	defer f.Close()
-	k, _ := readLog(f, maxLine)
-	return k
+	k, err := readLog(f, maxLine) // its beginning
+	return err == nil && k.of != nil
 }
 
 // settled returns the numbers of the turns, in their order, after what running calls left so far was
@@ -194,7 +167,7 @@ func (s *History) replaced(p *Plan) *turn {
 	}
 	s.mu.Lock()
 	was := s.current
-	s.current, s.asked = nil, false // what a job changes from now on is not of that turn
+	s.current = nil // what a job changes from now on is not of that turn
 	s.mu.Unlock()
 	was.close()
 	out := lines{turn: t}

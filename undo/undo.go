@@ -112,8 +112,6 @@ type History struct {
 	Careless bool
 	// sizes is the size of each turn in bytes; nil: not known yet.
 	sizes map[int]int64
-	// asked: that no undo can be taken back any more is recorded; see sent.
-	asked bool
 }
 
 // Open continues the history of the session id, or begins it. It fails with ErrInUse if
@@ -216,11 +214,15 @@ func (s *History) Begin(title string) {
 	}
 	s.mu.Lock()
 	was := s.current
-	s.current, s.running = newTurn(s, title), true
+	t := newTurn(s, title)
+	s.current, s.running = t, true
 	s.lossy.Store(false)
+	last := s.last
 	s.mu.Unlock()
 	was.close()
-	s.sent()
+	if s.isUndo(last) { // which stays, also if this turn changes nothing
+		t.write(record{Kind: kindBegun})
+	}
 }
 
 // End ends the turn. It records what running calls have left so far.
