@@ -107,18 +107,10 @@ func (e *endpoint) Models(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	var whole bytes.Buffer
-	list, err := e.api.ListModels(context.WithValue(ctx, copied{}, &whole))
-	if err != nil {
+	if _, err := e.api.ListModels(context.WithValue(ctx, copied{}, &whole)); err != nil {
 		return nil, asError(ctx, err)
 	}
-	e.readList(whole.Bytes())
-	names := make([]string, 0, len(list.Models))
-	for _, m := range list.Models {
-		if len(m.ID) <= maxName {
-			names = append(names, m.ID)
-		}
-	}
-	return names, nil
+	return e.readList(whole.Bytes()), nil
 }
 
 // doer adds what go-openai has no option for, and follows no redirect: a redirected POST

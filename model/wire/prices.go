@@ -28,8 +28,9 @@ func (e *endpoint) Listing(name string) (model.Listing, bool) {
 }
 
 // readList reads prices, in dollars for a token, as text (OpenRouter: a number as JSON is in another unit
-// elsewhere, and is no price), and contexts by the members that OpenRouter, vLLM and Groq have.
-func (e *endpoint) readList(list []byte) {
+// elsewhere, and is no price), and contexts by the members that OpenRouter, vLLM and Groq have. It returns the
+// names.
+func (e *endpoint) readList(list []byte) (names []string) {
 	var in struct {
 		Data []struct {
 			ID      string `json:"id"`
@@ -61,8 +62,10 @@ func (e *endpoint) readList(list []byte) {
 			l.Price = model.Price{Input: input, Cached: input, Output: output}
 		}
 		listed[m.ID] = l
+		names = append(names, m.ID)
 	}
 	e.listed.Store(&listed)
+	return names
 }
 
 // priceOf reads the price of a token and returns that of a million. NaN and negative prices are none.
