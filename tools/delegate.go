@@ -16,10 +16,11 @@ import (
 const delegateExample = `{"tasks": [{"kind": "explore", "task": "Find out how requests are retried in ./client: which errors, how often, where it is configured. Report with path:line."}]}`
 
 type delegateArguments struct {
-	Tasks []taskArguments `json:"tasks" jsonschema:"One to four tasks. Each gets a helper of its own, and all work at the same time."`
+	Tasks []Task `json:"tasks" jsonschema:"One to four tasks. Each gets a helper of its own, and all work at the same time."`
 }
 
-type taskArguments struct {
+// Task is the work of one helper. Kind is one of HelperKinds.
+type Task struct {
 	Kind string `json:"kind" jsonschema:"explore: find out how something works. review: look for faults in code. search: find a place, or a page of the web."`
 	Task string `json:"task" jsonschema:"What to find out and what to report. The helper knows nothing of this conversation: name files, terms and what you know already."`
 }
@@ -36,9 +37,6 @@ const (
 // HelperKinds are the kinds of helpers.
 func HelperKinds() []string { return []string{"explore", "review", "search"} }
 
-// Task is the work of one helper. Kind is one of HelperKinds.
-type Task struct{ Kind, Task string }
-
 // Report is how a helper ended. Text is its last message, and Failure says why it ended early or "".
 type Report struct {
 	event.HelperEnd
@@ -46,12 +44,20 @@ type Report struct {
 }
 
 func planDelegate(a delegateArguments) (*call, error) {
-	tasks, err := a.tasks()
-	if err != nil {
-		return nil, err
+	tasks := a.Tasks
+	if len(tasks) == 0 || len(tasks) > maxTasks {
+		return nil, fmt.Errorf("there are %d tasks; give 1 to %d", len(tasks), maxTasks)
 	}
 	var kinds, lines []string
-	for i, t := range tasks {
+	for i := range tasks {
+		t := &tasks[i]
+		t.Task = strings.TrimSpace(t.Task)
+		switch {
+		case !slices.Contains(HelperKinds(), t.Kind):
+			return nil, fmt.Errorf("tasks[%d].kind must be one of %s, not %s", i, strings.Join(HelperKinds(), ", "), show(t.Kind))
+		case t.Task == "" || len(t.Task) > maxTask:
+			return nil, fmt.Errorf("tasks[%d].task must have 1 to %d characters", i, maxTask)
+		}
 		kinds = append(kinds, t.Kind)
 		lines = append(lines, event.HelperName(i+1, t.Kind)+": "+t.Task)
 	}
@@ -65,24 +71,6 @@ func planDelegate(a delegateArguments) (*call, error) {
 		}
 		return reported(s.Delegate(ctx, tasks), s), nil
 	}}, nil
-}
-
-// tasks returns the tasks if they are within the bounds.
-func (a *delegateArguments) tasks() (out []Task, err error) {
-	if len(a.Tasks) == 0 || len(a.Tasks) > maxTasks {
-		return nil, fmt.Errorf("there are %d tasks; give 1 to %d", len(a.Tasks), maxTasks)
-	}
-	for i, t := range a.Tasks {
-		text := strings.TrimSpace(t.Task)
-		switch {
-		case !slices.Contains(HelperKinds(), t.Kind):
-			return nil, fmt.Errorf("tasks[%d].kind must be one of %s, not %s", i, strings.Join(HelperKinds(), ", "), show(t.Kind))
-		case text == "" || len(text) > maxTask:
-			return nil, fmt.Errorf("tasks[%d].task must have 1 to %d characters", i, maxTask)
-		}
-		out = append(out, Task{t.Kind, text})
-	}
-	return out, nil
 }
 
 // reported is the result of a delegate call. The lines of a report are marked: it repeats what files and
