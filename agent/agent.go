@@ -455,7 +455,7 @@ func (a *Agent) spent(u model.Usage) {
 	}
 	a.mu.Lock()
 	a.total = a.total.Add(u)
-	e := event.UsageUpdated{Last: u, Total: a.cfg.Before.Add(a.total), Context: a.budget.used(), Limit: a.budget.limit, Assumed: a.budget.assumed}
+	e := event.UsageUpdated{Last: u, Total: a.cfg.Before.Add(a.total), Context: a.budget.used(), Limit: a.budget.limit, Assumed: a.budget.known == 0}
 	a.mu.Unlock()
 	a.emit(e)
 }

@@ -82,7 +82,7 @@ func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error])
 		case model.Finished:
 			a.reason = d.Reason
 			a.usage = d.Usage
-			a.turn.agent.sized(d.Window)
+			a.turn.agent.Learn(d.Window)
 			a.turn.count(d.Usage)
 			if !a.decoding() {
 				a.start()

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -16,7 +17,7 @@ const DefaultContext = 128_000
 // estimated from bytes; the provider's report about a request gives the correction factor.
 type budget struct {
 	limit   int     // the model's context in tokens
-	assumed bool    // the limit is not known
+	known   int     // the limit by the settings or the provider's list; 0: it is assumed
 	reserve int     // part of the limit, for the answer
 	at      int     // percent at which to compact; 0: never
 	ratio   float64 // tokens by weight, in the provider's last report
@@ -41,9 +42,7 @@ func newBudget(limit, output, at int) budget {
 
 // bound sets the limit, and the part of it for the answer.
 func (b *budget) bound(limit, output int) {
-	if b.limit, b.assumed = limit, limit <= 0; b.assumed {
-		b.limit = DefaultContext
-	}
+	b.limit, b.known = cmp.Or(limit, DefaultContext), limit
 	if output <= 0 {
 		output = min(b.limit/8, 16_000)
 	}
@@ -174,14 +173,12 @@ func (a *Agent) count(u model.Usage) {
 	a.spent(u)
 }
 
-// Learn sets the model's context in tokens if it becomes known after the model was chosen;
-// 0: still not known.
+// Learn sets the model's context in tokens if it becomes known after the model was chosen, or is
+// another by then; 0: still not known.
 func (a *Agent) Learn(contextLimit int) {
-	if contextLimit <= 0 {
-		return
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	fresh := newBudget(contextLimit, a.cfg.MaxOutputTokens, a.cfg.CompactAt)
-	a.budget.limit, a.budget.reserve, a.budget.assumed = fresh.limit, fresh.reserve, false
+	if contextLimit > 0 && contextLimit != a.budget.known { // a limit that a refusal lowered stays
+		a.budget.bound(contextLimit, a.cfg.MaxOutputTokens)
+	}
 }

@@ -145,15 +145,18 @@ func TestLimitThatBecomesKnown(t *testing.T) {
 	}
 }
 
-// The provider's list replaces an assumed context, and nothing that is known.
+// The provider's list replaces an assumed context, and an older one of the list. Said again it changes nothing that
+// a refusal taught.
 func TestContextOfTheList(t *testing.T) {
 	for _, c := range []struct {
 		set, listed, limit int
 		assumed            bool
-	}{{0, 0, DefaultContext, true}, {0, 32_768, 32_768, false}, {8_000, 32_768, 8_000, false}} {
-		a := &Agent{cfg: Config{ContextLimit: c.set}, budget: newBudget(c.set, 0, 80)}
-		a.sized(c.listed)
-		if b := a.budget; b.limit != c.limit || b.assumed != c.assumed || b.reserve > b.limit/8 {
+	}{{0, 0, 7_600, true}, {0, 32_768, 32_768, false}, {8_000, 32_768, 32_768, false}, {8_000, 8_000, 7_600, false}, {8_000, 0, 7_600, false}} {
+		a := &Agent{budget: newBudget(c.set, 0, 80)}
+		a.budget.asked = 8_000
+		a.budget.refused()
+		a.Learn(c.listed)
+		if b := a.budget; b.limit != c.limit || (b.known == 0) != c.assumed || b.reserve > b.limit/8 {
 			t.Errorf("%+v: %+v", c, b)
 		}
 	}

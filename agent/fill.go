@@ -34,7 +34,7 @@ func (a *Agent) Fill() (Fill, error) {
 	defer a.turning.Unlock()
 	items, b := a.now()
 	r := a.about(items)
-	f := Fill{Limit: b.limit, Reserve: b.reserve, Assumed: b.assumed}
+	f := Fill{Limit: b.limit, Reserve: b.reserve, Assumed: b.known == 0}
 	ours, theirs := prompts.Parts(r.Instructions)
 	f.System, f.Instructions = weighText(ours), weighText(theirs)
 	for _, t := range r.Tools {

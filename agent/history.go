@@ -73,15 +73,6 @@ func (a *Agent) Use(c Choice) error {
 	return nil
 }
 
-// sized replaces an assumed context by the one that the provider's list of models says; 0: it does not.
-func (a *Agent) sized(window int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if window > 0 && a.budget.assumed && a.cfg.ContextLimit == 0 {
-		a.budget.bound(window, a.cfg.MaxOutputTokens)
-	}
-}
-
 // Note adds a note that the model gets with the user's next message. It does nothing
 // while a turn runs.
 func (a *Agent) Note(text string) {

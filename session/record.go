@@ -15,7 +15,7 @@ import (
 // The format, version 1. A file is JSON, one record per line, and is only appended to:
 //
 //	{"codeagent_session":1,"id":…,"at":…,"folder":…,"first":…}   the head, once
-//	{"kind":"open","at":…,"pid":…,"program":…,"model":…}         a process begins to write, or changes the model
+//	{"kind":"open","at":…,"pid":…,"program":…,"model":…}         a process begins to write, or changes the model or its window
 //	{"kind":"user","at":…,"item":{…}}                            one item of the conversation; the kind is the item's
 //	{"kind":"turn","at":…,"outcome":…,"usage":{…}}               a turn is over; everything before it is on disk
 //	{"kind":"title","at":…,"title":…}                            the session was renamed
@@ -66,9 +66,10 @@ type record struct {
 	PID     int    `json:"pid,omitempty"`
 	Program string `json:"program,omitempty"`
 	Model   string `json:"model,omitempty"`
-	// Provider and Host belong to Model: see the type Model.
+	// Provider, Host and Window belong to Model: see the type Model.
 	Provider string       `json:"provider,omitempty"`
 	Host     string       `json:"host,omitempty"`
+	Window   int64        `json:"window,omitempty"`
 	Outcome  string       `json:"outcome,omitempty"`
 	Usage    *model.Usage `json:"usage,omitempty"`
 	// Total is what all runs of the session used up to the end of this turn; nil: not known.

@@ -39,6 +39,8 @@ type Model struct {
 	// Provider is the name of another provider, and Host its address. Without a Host nobody
 	// chose the model, and a later process need not use it.
 	Provider, Host string
+	// Window is its context in tokens, by the provider's list; 0: not known.
+	Window int64
 }
 
 // Session is a conversation that is being written. It is safe for concurrent use.
@@ -141,10 +143,13 @@ func (s *Session) Compacted(items []model.Item) error {
 	return err
 }
 
-// Asks records m as the model of the messages that follow.
+// Asks records m as the model of the messages that follow, unless it is.
 func (s *Session) Asks(m Model) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if m == s.info.Model {
+		return nil
+	}
 	s.info.Model = m
 	if s.f == nil {
 		return s.broken // a new session's first record will name the model
@@ -372,7 +377,7 @@ func (s *Session) create(item model.Item, line []byte) error {
 // opened returns the record of a process that begins to write.
 func (s *Session) opened() record {
 	m := s.info.Model
-	return record{Kind: kindOpen, At: s.now(), Label: s.label, PID: os.Getpid(), Program: s.info.Program, Model: m.Name, Provider: m.Provider, Host: m.Host}
+	return record{Kind: kindOpen, At: s.now(), Label: s.label, PID: os.Getpid(), Program: s.info.Program, Model: m.Name, Provider: m.Provider, Host: m.Host, Window: m.Window}
 }
 
 // record writes r with the time; mu is held.

@@ -389,7 +389,7 @@ func TestChangedWhileItIsOpen(t *testing.T) {
 		t.Error("a session without a word has a title")
 	}
 	put(t, ses, user("hello"))
-	if err := errors.Join(ses.Asks(Model{Name: "another", Provider: "p", Host: "h:1"}), ses.Rename("the title"), ses.EndTurn("done", model.Usage{})); err != nil {
+	if err := errors.Join(ses.Asks(Model{Name: "another", Provider: "p", Host: "h:1", Window: 32_768}), ses.Asks(Model{Name: "another", Provider: "p", Host: "h:1", Window: 32_768}), ses.Rename("the title"), ses.EndTurn("done", model.Usage{})); err != nil {
 		t.Fatal(err)
 	}
 	var inUse *InUseError
@@ -400,7 +400,7 @@ func TestChangedWhileItIsOpen(t *testing.T) {
 	if err != nil || strings.Count(string(data), `"model":"early"`) != 1 || strings.Count(string(data), `"model":"another"`) != 1 {
 		t.Errorf("%v\n%s", err, data)
 	}
-	want := Model{Name: "another", Provider: "p", Host: "h:1"}
+	want := Model{Name: "another", Provider: "p", Host: "h:1", Window: 32_768}
 	if m, err := s.LastModel(ses.ID()); err != nil || m != want {
 		t.Errorf("the last model is %+v, %v", m, err)
 	}

@@ -205,7 +205,7 @@ func (s *Store) LastModel(id string) (Model, error) {
 	if err != nil {
 		return Model{}, failed(id, err)
 	}
-	return Model{Name: r.Model, Provider: r.Provider, Host: r.Host}, nil
+	return Model{Name: r.Model, Provider: r.Provider, Host: r.Host, Window: r.Window}, nil
 }
 
 // Free returns an *InUseError while another process writes the session.

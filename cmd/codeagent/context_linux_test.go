@@ -47,3 +47,51 @@ func TestContext(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestContextAfterResume: what the provider's list said of the context is known before the first answer, and the list
+// is not asked for it again.
+func TestContextAfterResume(t *testing.T) {
+	t.Parallel()
+	u := newUser(t, "self", -1)
+	srv := serve(t, scripted.Reply{Text: "an answer"}, scripted.Reply{Text: "another"})
+	srv.List(`{"object":"list","data":[{"id":"test","object":"model","context_length":40960}]}`)
+	start := func(args ...string) *golden.Terminal {
+		cmd := u.codeagent(args...)
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL, "OPENAI_API_KEY=test-key-value")
+		return golden.Start(t, cmd, 100, 30)
+	}
+	quit := func(term *golden.Terminal) {
+		t.Helper()
+		term.Write("/quit\r")
+		if err := term.WaitExit(); err != nil {
+			t.Error(err)
+		}
+	}
+	term := start("--model", "test")
+	term.WaitFor("Ask codeagent")
+	term.Write("hello\r")
+	term.WaitFor("/40k")
+	quit(term)
+	srv.List(`{"object":"list","data":[]}`)
+	term = start("resume", "--last")
+	term.WaitFor("an answer")
+	term.Write("/status\r")
+	term.WaitFor("of 40k tokens")
+	term.Write("\x1b")
+	term.WaitGone("of 40k tokens")
+	term.Write("/context\r")
+	term.WaitFor("of 40k")
+	if s := term.Screen(); strings.Contains(s, "assumed") {
+		t.Error(s)
+	}
+	term.Write("\x1b")
+	term.WaitGone("system text")
+	quit(term)
+	term = start("resume", "--last", "--model", "other")
+	term.WaitFor("an answer")
+	term.Write("/status\r")
+	term.WaitFor("an assumed 128k")
+	term.Write("\x1b")
+	term.WaitGone("an assumed 128k")
+	quit(term)
+}

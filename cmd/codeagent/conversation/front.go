@@ -40,6 +40,7 @@ func (f *front) Emit(e event.Event) {
 		observe(e)
 	}
 	if over && f.ses.Record != nil {
+		_ = f.ses.Record.Log.Asks(f.ses.Asked().Kept()) // without the window a later run assumes one
 		if err := f.ses.Record.Log.EndTurn(string(done.Outcome), done.Usage); err != nil {
 			f.Face.Emit(event.Notice{Level: word.LevelError, Text: "cannot save the conversation: " + err.Error()})
 		}

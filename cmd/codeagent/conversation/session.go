@@ -398,7 +398,7 @@ func Join(base *Base, screen Face) *Session {
 	prompt := ses.prompter()
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
-		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: int(ses.Workspace.Config.Context.At), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
+		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Context()), CompactAt: int(ses.Workspace.Config.Context.At), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
 		Stage:    tools.Stage{Exec: ses.Workspace.Runner, Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Process.Version), Inquire: ses.face.Inquire, Asking: ses.Options.Attended, Mode: mode},
 		Frontend: ses.face, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, Bounds: ses.Options.Bounds, Schema: ses.Options.Schema, Reviewer: ses.reviewer,
 		Parallel:     exec.AtOnce,
@@ -506,7 +506,7 @@ func (ses *Session) Begin() {
 			if err := ses.restrict(c); err != nil {
 				return err
 			}
-			ses.Agent.Learn(int(c.Limits.Context))
+			ses.Agent.Learn(int(c.Context()))
 			ses.asks(c, screen.Emit)
 			return nil
 		}

@@ -104,7 +104,7 @@ func (ses *Session) preset() string {
 func (ses *Session) choice(c providers.Chosen) agent.Choice {
 	return agent.Choice{
 		Model: c.Model, ModelName: c.Name, Effort: ses.Workspace.Config.ReasoningEffort,
-		MaxOutputTokens: int(c.Limits.Output), ContextLimit: int(c.Limits.Context), Blind: c.Blind(),
+		MaxOutputTokens: int(c.Limits.Output), ContextLimit: int(c.Context()), Blind: c.Blind(),
 	}
 }
 
@@ -128,6 +128,6 @@ func (ses *Session) asks(c providers.Chosen, tell func(event.Event)) {
 // describe puts what is known about the model into the event that begins the session.
 func (ses *Session) describe(c providers.Chosen) {
 	ses.start.Model = c.Title(c.Name)
-	ses.start.Window, ses.start.Assumed = c.Window()
+	ses.start.Window, ses.start.Assumed = cmp.Or(c.Context(), agent.DefaultContext), c.Context() == 0
 	ses.start.KeyFrom = c.KeyFrom
 }

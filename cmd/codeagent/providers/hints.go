@@ -33,7 +33,9 @@ func (h hintClient) Stream(ctx context.Context, r model.Request) iter.Seq2[model
 		h.client.Stream(ctx, r)(func(d model.Delta, err error) bool {
 			if f, ok := d.(model.Finished); ok {
 				f.Usage.Cost = h.prices.cost(ctx, r.Model, f.Usage)
-				f.Window = h.prices.listing(ctx, r.Model, 0).Window
+				if !h.prices.sized(r.Model) {
+					f.Window = h.prices.listing(ctx, r.Model, 0).Window
+				}
 				d = f
 			}
 			if otherWire(err) {

@@ -1,11 +1,14 @@
 package providers
 
 import (
+	"context"
 	"errors"
+	"iter"
 	"strings"
 	"testing"
 
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/config"
 	"codeagent/model"
 )
 
@@ -30,5 +33,30 @@ func TestErrorsOfProvidersSayWhatToDo(t *testing.T) {
 	plain := errors.New("something else")
 	if err := h.hinted(plain, nil); !errors.Is(err, plain) || err.Error() != plain.Error() {
 		t.Errorf("%v", err)
+	}
+}
+
+// listed is an adapter whose provider lists every model with a context of 32,768 tokens.
+type listed struct{ client }
+
+func (listed) Listing(string) (model.Listing, bool) { return model.Listing{Window: 32_768}, true }
+func (listed) Stream(context.Context, model.Request) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) { yield(model.Finished{}, nil) }
+}
+
+// An answer brings the context by the provider's list, unless the settings say it.
+func TestContextOfTheList(t *testing.T) {
+	for name, want := range map[string]int{"set": 0, "other": 32_768} {
+		h := hintClient{client: listed{}, prices: &prices{client: listed{}, own: func(string) model.Price { return model.Price{} }, sized: func(name string) bool { return name == "set" }}}
+		for d := range h.Stream(t.Context(), model.Request{Model: name}) {
+			if got := d.(model.Finished).Window; got != want {
+				t.Errorf("%s: %d", name, got)
+			}
+		}
+	}
+	for want, c := range map[int64]Chosen{8_000: {Limits: config.ModelLimits{Context: 8_000}, Model: listed{}}, 32_768: {Model: listed{}, kept: 1}, 1: {kept: 1}} {
+		if got := c.Context(); got != want {
+			t.Errorf("%d, want %d", got, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"codeagent/agent"
 	"codeagent/config"
 	"codeagent/internal/visible"
 	"codeagent/model"
@@ -123,12 +123,17 @@ func about(l config.ModelLimits) string {
 	return strings.Join(words, " · ")
 }
 
-// Window returns the model's context in tokens, and whether that is only assumed.
-func (c Chosen) Window() (tokens int64, assumed bool) {
-	if c.Limits.Context > 0 {
-		return c.Limits.Context, false
+// Context returns the model's context in tokens, by the settings or else by the provider's list; 0: not known.
+func (c Chosen) Context() int64 { return cmp.Or(c.Limits.Context, c.window()) }
+
+// window is the context by the provider's list, as it was last read.
+func (c Chosen) window() int64 {
+	if from, ok := c.Model.(lister); ok {
+		if l, read := from.Listing(c.Name); read {
+			return int64(l.Window)
+		}
 	}
-	return agent.DefaultContext, true
+	return c.kept
 }
 
 // Price returns what the model costs by the settings, or else by the provider's list.
@@ -231,7 +236,7 @@ func offer(ctx context.Context, p config.Provider) Offer {
 
 // Kept returns the model as the session's record stores it.
 func (c Chosen) Kept() sessions.Model {
-	m := sessions.Model{Name: c.Title(c.Name)}
+	m := sessions.Model{Name: c.Title(c.Name), Window: c.window()}
 	if !c.unnamed {
 		m.Provider, m.Host = c.from.Name, c.host
 	}
@@ -242,13 +247,9 @@ func (c Chosen) Kept() sessions.Model {
 // none if nobody chose it, or the command line names another. The error says why it is not
 // used any more. A conversation continues only at the same provider and address: an entry
 // with the same name and another address does not count.
-func (ps Providers) lastAsked(w Wish) (modelName, error) {
-	if w.Session == "" || ps.cfg.Asked() && !w.Switched {
+func (ps Providers) lastAsked(w Wish, last sessions.Model) (modelName, error) {
+	if last.Host == "" || ps.cfg.Asked() && !w.Switched {
 		return modelName{}, nil
-	}
-	last, err := sessions.New(ps.paths.Sessions).LastModel(w.Session)
-	if err != nil || last.Host == "" {
-		return modelName{}, nil // the error is reported where the session is opened
 	}
 	p, known := ps.cfg.Provider(last.Provider, ps.env)
 	there, err := p.Resolve(ps.env)

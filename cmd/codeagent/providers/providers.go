@@ -24,6 +24,7 @@ import (
 	"codeagent/model/chat"
 	"codeagent/model/responses"
 	"codeagent/model/wire"
+	sessions "codeagent/session"
 )
 
 // defaultModel is the model used at OpenAI when none is named.
@@ -37,6 +38,7 @@ type Chosen struct {
 	Name    string // empty until first knows it
 	unnamed bool   // nobody named it: it is the default, or the first that the provider lists
 	Limits  config.ModelLimits
+	kept    int64 // its context by the list that an earlier run of the session has read; 0: not known
 	// Rules are the limits that the settings put on the model.
 	Rules config.ModelRules
 	First *firstModel
@@ -87,13 +89,21 @@ type Wish struct {
 // another purpose.
 func (ps Providers) Choose(ctx context.Context, w Wish) (Chosen, error) {
 	provider, name, ok := ps.cfg.Choose(ps.env)
-	last, gone := ps.lastAsked(w)
+	var kept sessions.Model
+	if w.Session != "" {
+		kept, _ = sessions.New(ps.paths.Sessions).LastModel(w.Session) // the error is reported where the session is opened
+	}
+	last, gone := ps.lastAsked(w, kept)
 	again := last.name != "" && (last.provider.Name != provider.Name || last.name != name)
 	if again {
 		provider, name, ok = last.provider, last.name, true
 	}
 	if ok {
 		c, err := ps.connect(ctx, provider, name, w.Attended)
+		same := c.Kept()
+		if same.Window = kept.Window; same == kept {
+			c.kept = kept.Window
+		}
 		passed := ps.cfg.Passed(provider, name)
 		switch now := cmp.Or(c.Title(c.Name), "the provider's model"); {
 		case gone != nil:
@@ -207,6 +217,8 @@ func (f *firstModel) ask(ctx context.Context) (string, error) {
 	return served[0], nil
 }
 
+func (f *firstModel) Listing(name string) (model.Listing, bool) { return f.client.Listing(name) }
+
 func (f *firstModel) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		if f.name == "" {
@@ -230,12 +242,16 @@ func (f *firstModel) Stream(ctx context.Context, r model.Request) iter.Seq2[mode
 	}
 }
 
+// lister says what a provider's list has of a model; false: the list was not read yet.
+type lister interface {
+	Listing(name string) (model.Listing, bool)
+}
+
 // client is the interface of every adapter's client.
 type client interface {
 	agent.Model
+	lister
 	Models(context.Context) ([]string, error)
-	// Listing is from the list that Models has read; false: it has read none.
-	Listing(name string) (model.Listing, bool)
 	// Close closes idle connections.
 	Close()
 }
