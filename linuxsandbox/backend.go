@@ -137,6 +137,7 @@ func (b *Backend) Apart() (*Backend, error) {
 	out.tried = b.known && b.probeErr == nil && b.probed.Broker && b.probed.Sockets == sockets.TakesCopies
 	if out.plain = b.plain; b.known && b.namespaces == nil { // there is nothing to have apart
 		out.known, out.probed, out.probeErr = true, b.probed, b.probeErr
+		out.serveBeside()
 	} else {
 		ahead := sync.OnceValues(func() (firstKeeper, error) { return out.openSession(false) })
 		out.ahead = ahead

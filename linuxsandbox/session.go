@@ -42,8 +42,30 @@ func (b *Backend) probe() (plan.Facts, error) {
 	if why := b.tryNamespaces(); why != nil {
 		b.probed, _, b.probeErr = b.tryKeeper(nil)
 		b.probed.NamespacesWhy = why.Error()
+		b.serveBeside()
 	}
 	return b.probed, b.probeErr
+}
+
+// serveBeside makes the network of a session that has none of its own.
+func (b *Backend) serveBeside() {
+	if b.probeErr != nil || !b.probed.Broker || b.probed.Sockets != sockets.TakesCopies {
+		return
+	}
+	conf, _ := os.ReadFile("/etc/resolv.conf") // see readHosts
+	b.readHosts()
+	net, err := netns.Beside(string(conf), b.outside)
+	if err != nil {
+		b.probed.NoSockets = err.Error()
+		return
+	}
+	b.brokers.Net, b.probed.Beside = net, true
+}
+
+// readHosts reads hosts(5). Without it, resolver libraries use their defaults.
+func (b *Backend) readHosts() {
+	hosts, _ := os.ReadFile("/etc/hosts")
+	b.outside.Hosts = string(hosts)
 }
 
 // tryNamespaces returns why keepers get no namespaces here; nil if they do.
@@ -84,8 +106,7 @@ func innerError(err error) string {
 
 // adopt makes the namespaces of the first keeper those of the session.
 func (b *Backend) adopt(f plan.Facts, made *netns.Namespaces) {
-	hosts, _ := os.ReadFile("/etc/hosts") // without it, resolver libraries use their defaults
-	b.outside.Hosts = string(hosts)
+	b.readHosts()
 	b.namespaces, b.brokers.Net = made, made.Serve(b.outside)
 	b.known, b.probed = true, f
 }
@@ -99,7 +120,7 @@ type firstKeeper struct {
 
 // openSession starts the first keeper of a session.
 func (b *Backend) openSession(hostPIDs bool) (o firstKeeper, err error) {
-	conf, _ := os.ReadFile("/etc/resolv.conf") // see adopt
+	conf, _ := os.ReadFile("/etc/resolv.conf") // see readHosts
 	if o.made, err = netns.Plan(string(conf)); err != nil {
 		return o, startError("probe", err)
 	}

@@ -166,7 +166,7 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 		order.Own = append(order.Own, own)
 	}
 	loose := slices.ContainsFunc(files[:], looseSocket)
-	order.PathSockets = order.PathSockets && !loose
+	order.PathSockets, order.AskNetwork = order.PathSockets && !loose, order.AskNetwork && !loose
 	if order.HostNet != 0 && !loose {
 		order.Network = true
 	}

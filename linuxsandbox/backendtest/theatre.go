@@ -5,6 +5,8 @@ package backendtest
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,10 +139,23 @@ func WaitFor(t *testing.T, done func() bool, otherwise string) {
 // OwnNetworkTheatre is a theatre whose commands have their own network.
 func OwnNetworkTheatre(t *testing.T) *Theatre {
 	t.Helper()
+	return networkTheatre(t, "netns")
+}
+
+// NetworkTheatre is a theatre whose commands have sockets: of their own network or, where none can be made,
+// of codeagent's, in which the broker makes their connections.
+func NetworkTheatre(t *testing.T) *Theatre {
+	t.Helper()
+	return networkTheatre(t, "netns", "connect")
+}
+
+// networkTheatre has one of the layers.
+func networkTheatre(t *testing.T, layers ...string) *Theatre {
+	t.Helper()
 	b := New(t)
 	t.Cleanup(func() { b.Close() })
-	if !sandboxtest.HasLayer(t, b, "netns") {
-		t.Skip("no network namespaces here")
+	if !slices.ContainsFunc(layers, func(layer string) bool { return sandboxtest.HasLayer(t, b, layer) }) {
+		t.Skipf("no layer %s here", strings.Join(layers, " or "))
 	}
 	return NewTheatre(t, b)
 }

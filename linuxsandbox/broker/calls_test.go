@@ -111,7 +111,7 @@ func readsNothing(n *notify.Notification) bool {
 // askedNumbers returns the calls that the filter asks about.
 func askedNumbers(t *testing.T) map[string]int {
 	lib, out := library(t), map[string]int{}
-	all := filter.Options{AllowInet: true, AllowUnix: true, Ask: true, AskSends: true, AskLocks: true, AskReads: true, AskSignals: true}
+	all := filter.Options{AllowInet: true, AskInet: true, AllowUnix: true, Ask: true, AskSends: true, AskLocks: true, AskReads: true, AskSignals: true}
 	for _, name := range append(filter.Asked(all), filter.Asked(filter.Options{Ask: true})...) {
 		if nr, ok := lib.SyscallNames[name]; ok {
 			out[name] = nr

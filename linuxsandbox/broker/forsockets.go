@@ -20,9 +20,9 @@ import (
 // This file does what the sockets room leaves to the broker: it judges the file of a socket
 // that is bound, and asks a person (hold.go).
 
-// refuseConnect denies a connection.
+// refuseConnect denies a connection or a message.
 func (h *holding) refuseConnect(n *notify.Notification, r sockets.Refusal) notify.Reply {
-	out := refusal{denials: []*sandbox.Denial{&r.Denial}, call: "connect", errno: r.Errno, requested: r.Denial.Requested}
+	out := refusal{denials: []*sandbox.Denial{&r.Denial}, call: r.Call, errno: r.Errno, requested: r.Denial.Requested}
 	if r.File >= 0 {
 		out.pins = []pin{{fd: r.File, path: r.Denial.Target, asked: r.Asked}}
 	}

@@ -100,7 +100,7 @@ func (b *Broker) handlersFor(o Options) handlers {
 			LookUp: func(n *notify.Notification, client *netns.Client, q *netns.Question) bool {
 				return b.posts.add(maxLookUps, func() { b.held.lookUp(n, client, q) })
 			},
-			Records: &b.session.sockets, Network: b.session.Net, Inet: o.Order.Network, HostNet: o.Order.HostNet, Taking: o.Taking, Caps: rights.keep, Wake: b.wake,
+			Records: &b.session.sockets, Network: b.session.Net, Inet: o.Order.Network, AskInet: o.Order.AskNetwork, HostNet: o.Order.HostNet, Taking: o.Taking, Caps: rights.keep, Wake: b.wake,
 		}),
 		rules: b.rules, judge: j, log: log,
 	}
@@ -145,6 +145,9 @@ func (h *handlers) handle(n *notify.Notification) notify.Reply {
 	case unix.SYS_CONNECT, unix.SYS_BIND:
 		return h.sockets.Answer(n)
 	case unix.SYS_LISTEN:
+		if h.sockets.AskInet {
+			return h.sockets.ListenBeside(n)
+		}
 		if a, answered := h.sockets.Listen(n); answered {
 			return a
 		}
@@ -158,7 +161,15 @@ func (h *handlers) handle(n *notify.Notification) notify.Reply {
 		return h.processes.Socket(n, "socket")
 	case unix.SYS_SOCKETPAIR:
 		return h.processes.Socket(n, "socketpair")
+	case unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG:
+		if a, answered := h.sockets.Receive(n); answered {
+			return a
+		}
+		return h.rules.Proceed(notify.ByCaller)
 	case unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG:
+		if h.sockets.AskInet {
+			return h.sockets.SendBeside(n)
+		}
 		if errno := h.sockets.Send(n); errno != 0 {
 			return notify.Failed(errno)
 		}

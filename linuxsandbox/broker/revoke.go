@@ -43,7 +43,10 @@ func (b *Broker) revoke(c sandbox.Revocation) (out sandbox.RevokeResult) {
 	b.held.law.Narrow(c)
 	b.held.revoked = append(b.held.revoked, g)
 	if len(g.Hosts) > 0 {
-		out.Cut = b.handlers.sockets.CutHosts()
+		cut, all := b.handlers.sockets.CutHosts(func() ([]sockets.Descriptor, bool) { return descriptorsBelow(b.keeper) })
+		if out.Cut = cut; !all {
+			out.Stays = append(out.Stays, "connections to a host that are open already")
+		}
 	}
 	if len(g.Sockets) > 0 {
 		descriptors, listed := descriptorsBelow(b.keeper)

@@ -60,7 +60,7 @@ func (k *talk) endsSoon(ended <-chan error) {
 // TestRevokeHost: an open connection to a revoked host ends, and one to another host does not. The
 // revoked host cannot be reached again, and nobody is asked about it.
 func TestRevokeHost(t *testing.T) {
-	th := backendtest.OwnNetworkTheatre(t)
+	th := backendtest.NetworkTheatre(t)
 	first, firstEnded := greeter(t, "tcp", "127.77.0.1:0")
 	second, secondEnded := greeter(t, "tcp", "127.77.0.1:0")
 	th.Policy = backendtest.Allowing(t, th.Policy, first.Addr().String(), second.Addr().String())

@@ -136,9 +136,10 @@ func sendMany(fd int, to, text []byte) error {
 	return rawCall(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&many)), 1, 0)
 }
 
-// families are rows that create a socket of one family in the host's network.
+// families are rows that create a socket of one family in the host's network, and do to it what a socket
+// that the broker connects must not do: send packets elsewhere than to their address, or change the machine.
 func families() []attempt {
-	family := func(name, escape, protects string, root bool, family, kind, proto int) attempt {
+	family := func(name, escape, protects string, root bool, family, kind, proto int, harm func(fd int) error) attempt {
 		return attempt{name: "socket: " + name, escape: escape, protects: protects, word: true, rootOnly: root, do: func(p place) error {
 			fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, proto)
 			if err != nil {
@@ -149,17 +150,28 @@ func families() []attempt {
 			if err == nil && cookie != p.Net {
 				err = errors.New("a socket, in a network of its own")
 			}
+			if err == nil && harm != nil {
+				err = harm(fd)
+			}
 			return err
 		}}
 	}
+	const noOperations = "\x01\x01\x01\x01" // a list of IP options in which nothing is to do
+	sourceRoute := func(fd int) error { return unix.SetsockoptString(fd, unix.IPPROTO_IP, unix.IP_OPTIONS, noOperations) }
+	routingHeader := func(fd int) error { return unix.SetsockoptString(fd, unix.IPPROTO_IPV6, unix.IPV6_RTHDR, "") }
+	joinGroup := func(fd int) error {
+		return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreqn{Multiaddr: [4]byte{239, 7, 7, 7}, Ifindex: 1})
+	}
+	asAdmin := func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 1<<16) }
 	return []attempt{
-		family("IPv4", "E46", "the network", false, unix.AF_INET, unix.SOCK_STREAM, 0),
-		family("IPv6", "E46", "the network", false, unix.AF_INET6, unix.SOCK_DGRAM, 0),
-		family("raw", "E46", "the network", true, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP),
-		family("packet", "E46", "the network", true, unix.AF_PACKET, unix.SOCK_RAW, 0),
-		family("netlink: routes", "E46", "the machine's network set-up", false, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE),
-		family("netlink: device events", "-", "the machine's devices", false, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT),
-		family("unix, datagrams", "E38", "path sockets", false, unix.AF_UNIX, unix.SOCK_DGRAM, 0),
+		family("IPv4, another way", "E46", "the network", false, unix.AF_INET, unix.SOCK_STREAM, 0, sourceRoute),
+		family("IPv4, a group", "E46", "the network", false, unix.AF_INET, unix.SOCK_DGRAM, 0, joinGroup),
+		family("IPv6, another way", "E46", "the network", false, unix.AF_INET6, unix.SOCK_DGRAM, 0, routingHeader),
+		family("raw", "E46", "the network", true, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP, nil),
+		family("packet", "E46", "the network", true, unix.AF_PACKET, unix.SOCK_RAW, 0, nil),
+		family("netlink: routes", "E46", "the machine's network set-up", true, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE, asAdmin),
+		family("netlink: device events", "-", "the machine's devices", false, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT, nil),
+		family("unix, datagrams", "E38", "path sockets", false, unix.AF_UNIX, unix.SOCK_DGRAM, 0, nil),
 	}
 }
 

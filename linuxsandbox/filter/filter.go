@@ -23,6 +23,9 @@ type Options struct {
 	// AllowInet opens INET sockets: the command's network is the session's own, or the host's if
 	// the policy grants that ("full").
 	AllowInet bool
+	// AskInet opens TCP and UDP sockets of codeagent's own network. The broker makes each call that gives
+	// one an address, and each message: no such call ever proceeds. It requires AllowUnix.
+	AskInet bool
 	// AllowUnix opens AF_UNIX stream sockets. The broker then makes each of their connections.
 	AllowUnix bool
 	// Ask sends changes of files, of names and of metadata, to the broker.

@@ -36,6 +36,9 @@ const (
 	einval       = action(unix.SECCOMP_RET_ERRNO) | action(unix.EINVAL)
 	eopnotsupp   = action(unix.SECCOMP_RET_ERRNO) | action(unix.EOPNOTSUPP)
 	eafnosupport = action(unix.SECCOMP_RET_ERRNO) | action(unix.EAFNOSUPPORT)
+
+	eprotonosupport = action(unix.SECCOMP_RET_ERRNO) | action(unix.EPROTONOSUPPORT)
+	enoprotoopt     = action(unix.SECCOMP_RET_ERRNO) | action(unix.ENOPROTOOPT)
 	// success returns 0 without carrying out the call.
 	success = action(unix.SECCOMP_RET_ERRNO)
 	// ask holds the call until the broker has answered it.
@@ -83,13 +86,14 @@ const (
 	signalsAsked
 	ownIPC
 	traces
+	inetAsked
 	brokered // some call goes to the broker
 
 	noSockets = inetDenied | unixDenied
 )
 
 func (s scope) covers(o Options) bool {
-	return (s&inetDenied == 0 || !o.AllowInet) && (s&inetAllowed == 0 || o.AllowInet) &&
+	return (s&inetDenied == 0 || !o.AllowInet) && (s&inetAllowed == 0 || o.AllowInet) && (s&inetAsked == 0 || o.AskInet) &&
 		(s&unixDenied == 0 || !o.AllowUnix) && (s&unixAllowed == 0 || o.AllowUnix) &&
 		(s&filesAsked == 0 || o.Ask) && (s&sendsAsked == 0 || o.AskSends) &&
 		(s&locksAsked == 0 || o.AskLocks) && (s&readsAsked == 0 || o.AskReads) && (s&signalsAsked == 0 || o.AskSignals) &&
@@ -122,6 +126,19 @@ const (
 var ipcCalls = []string{
 	"shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl",
 }
+
+// harmlessIP and harmlessIPv6 are the options of IP that change how a packet is made or reported, and not
+// where it goes.
+var (
+	harmlessIP = []uint32{
+		unix.IP_TOS, unix.IP_TTL, unix.IP_PKTINFO, unix.IP_MTU_DISCOVER, unix.IP_RECVERR, unix.IP_RECVTTL, unix.IP_RECVTOS,
+		unix.IP_BIND_ADDRESS_NO_PORT, unix.IP_MULTICAST_TTL, unix.IP_MULTICAST_LOOP, unix.IP_RECVORIGDSTADDR, unix.IP_LOCAL_PORT_RANGE,
+	}
+	harmlessIPv6 = []uint32{
+		unix.IPV6_V6ONLY, unix.IPV6_UNICAST_HOPS, unix.IPV6_MULTICAST_HOPS, unix.IPV6_MULTICAST_LOOP, unix.IPV6_RECVPKTINFO, unix.IPV6_RECVHOPLIMIT,
+		unix.IPV6_TCLASS, unix.IPV6_RECVTCLASS, unix.IPV6_MTU_DISCOVER, unix.IPV6_RECVERR, unix.IPV6_DONTFRAG, unix.IPV6_ADDR_PREFERENCES, unix.IPV6_AUTOFLOWLABEL,
+	}
+)
 
 var table = []rule{
 	{calls: ipcCalls, only: ownIPC, do: allow,
@@ -369,6 +386,30 @@ var table = []rule{
 		{arg: 2, in: []uint32{unix.NETLINK_ROUTE}},
 	}, do: allow,
 		why: "getaddrinfo and getifaddrs list the machine's addresses this way; changing them takes a capability"},
+	{calls: []string{"socket"}, only: inetAsked, when: []test{
+		{arg: 0, in: []uint32{unix.AF_INET, unix.AF_INET6}},
+		{arg: 1, mask: SocketType, in: []uint32{unix.SOCK_STREAM}},
+		{arg: 2, in: []uint32{0, unix.IPPROTO_TCP}},
+	}, do: allow,
+		why: "in codeagent's own network: the broker connects it. Landlock refuses the command's own TCP connections (ABI 4)"},
+	{calls: []string{"socket"}, only: inetAsked, when: []test{
+		{arg: 0, in: []uint32{unix.AF_INET, unix.AF_INET6}},
+		{arg: 1, mask: SocketType, in: []uint32{unix.SOCK_DGRAM}},
+		{arg: 2, in: []uint32{0, unix.IPPROTO_UDP}},
+	}, do: allow,
+		why: "the same: a datagram gets an address from connect or from a message, and the broker makes both"},
+	{calls: []string{"socket"}, only: inetAsked, when: []test{
+		{arg: 0, in: []uint32{unix.AF_NETLINK}},
+		{arg: 1, mask: SocketType, in: []uint32{unix.SOCK_RAW, unix.SOCK_DGRAM}},
+		{arg: 2, in: []uint32{unix.NETLINK_ROUTE}},
+	}, do: allow,
+		why: "getifaddrs: node refuses to use even the loopback without it"},
+	{calls: []string{"socket"}, only: inetAsked, when: []test{
+		{arg: 0, in: []uint32{unix.AF_INET, unix.AF_INET6}},
+		{arg: 1, mask: SocketType, in: []uint32{unix.SOCK_STREAM}},
+		{arg: 2, in: []uint32{unix.IPPROTO_MPTCP}},
+	}, do: eprotonosupport,
+		why: "Landlock does not know its connections; programs fall back to TCP"},
 	{calls: []string{"socket"}, when: []test{
 		{arg: 0, in: []uint32{unix.AF_UNIX}},
 		{arg: 1, mask: SocketType, in: []uint32{unix.SOCK_RAW}},
@@ -394,6 +435,26 @@ var table = []rule{
 		why: "the address lies in memory: only the broker can say which socket it means, and reach it before it changes"},
 	{calls: []string{"getsockname", "getpeername"}, only: unixAllowed, do: ask,
 		why: "what the broker bound has another address in the kernel than the one the command gave"},
+	{calls: []string{"listen"}, only: inetAsked, do: ask,
+		why: "a socket without an address would get one that other machines reach"},
+	{calls: []string{"sendto"}, only: inetAsked, when: []test{{arg: 3, mask: unix.MSG_FASTOPEN, in: []uint32{0}, not: true}}, do: eopnotsupp,
+		why: "TCP Fast Open connects while sending; programs fall back to connect"},
+	{calls: []string{"sendto"}, only: inetAsked, when: []test{{arg: 4, in: []uint32{0}, not: true, wide: true}}, do: ask,
+		why: "the broker sends it; without an address a message goes where the socket is connected"},
+	{calls: []string{"sendmsg", "sendmmsg"}, only: inetAsked, do: ask,
+		why: "the same; the receiver lies in memory"},
+	{calls: []string{"recvfrom"}, only: inetAsked, when: []test{{arg: 4, in: []uint32{0}, not: true, wide: true}}, do: ask,
+		why: "libraries compare the sender of a name server's answer with the server's address, which codeagent answers for"},
+	{calls: []string{"recvmsg", "recvmmsg"}, only: inetAsked, do: ask,
+		why: "the same"},
+	{calls: []string{"setsockopt"}, only: inetAsked, when: []test{
+		{arg: 1, in: []uint32{unix.IPPROTO_IP}}, {arg: 2, in: harmlessIP, not: true},
+	}, do: enoprotoopt,
+		why: "a source route sends packets elsewhere than to their address, and joining a group tells the network its number"},
+	{calls: []string{"setsockopt"}, only: inetAsked, when: []test{
+		{arg: 1, in: []uint32{unix.IPPROTO_IPV6}}, {arg: 2, in: harmlessIPv6, not: true},
+	}, do: enoprotoopt,
+		why: "the same"},
 	{calls: []string{"listen"}, only: sendsAsked, do: ask,
 		why: "a port that a job serves can be published: only the broker can say which socket listens, and for whom"},
 	{calls: []string{"sendto"}, only: sendsAsked, when: []test{{arg: 4, in: []uint32{0}, not: true, wide: true}}, do: ask,

@@ -71,10 +71,11 @@ func LocalAddress(sock int) (netip.AddrPort, bool) {
 	if err != nil {
 		return netip.AddrPort{}, false
 	}
-	return addressOf(sa)
+	return AddressOf(sa)
 }
 
-func addressOf(sa unix.Sockaddr) (netip.AddrPort, bool) {
+// AddressOf is the address in sa; false if it is not one of IP.
+func AddressOf(sa unix.Sockaddr) (netip.AddrPort, bool) {
 	switch sa := sa.(type) {
 	case *unix.SockaddrInet4:
 		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port)), true
@@ -107,4 +108,51 @@ func (s Socket) Unused() bool {
 	info, err := unix.GetsockoptTCPInfo(s.FD, unix.IPPROTO_TCP, unix.TCP_INFO)
 	const closed = 7 // TCP_CLOSE
 	return err == nil && info.State == closed
+}
+
+// Unspecified reports whether an encoded address, which ParseAddress accepts, stands for every address of
+// the machine.
+func Unspecified(b []byte) bool {
+	if binary.NativeEndian.Uint16(b) == unix.AF_INET {
+		return netip.AddrFrom4([4]byte(b[4:8])).IsUnspecified()
+	}
+	return netip.AddrFrom16([16]byte(b[8:24])).Unmap().IsUnspecified()
+}
+
+// Everywhere encodes every address of the machine, with a free port.
+func Everywhere(domain int) []byte {
+	b := make([]byte, unix.SizeofSockaddrInet6)
+	if domain == unix.AF_INET {
+		b = b[:unix.SizeofSockaddrInet4]
+	}
+	binary.NativeEndian.PutUint16(b, uint16(domain))
+	return b
+}
+
+// LoopbackOf is the loopback address for a server that would take every address of the socket's domain.
+// Of an IPv6 socket that takes IPv4 too it is that of IPv4, which more clients try.
+func LoopbackOf(s Socket) netip.Addr {
+	if s.Domain == unix.AF_INET6 {
+		if only, err := unix.GetsockoptInt(s.FD, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY); err != nil || only != 0 {
+			return netip.IPv6Loopback()
+		}
+	}
+	return loopback4
+}
+
+// Sockaddr is at for a socket of the domain, AF_INET or AF_INET6.
+func Sockaddr(at netip.AddrPort, domain int) unix.Sockaddr {
+	if domain == unix.AF_INET {
+		return &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
+	}
+	return &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
+}
+
+// Encoded encodes sa, an address of IP.
+func Encoded(sa unix.Sockaddr) []byte {
+	at, _ := AddressOf(sa)
+	if _, four := sa.(*unix.SockaddrInet4); four {
+		return SocketAddress(at, unix.AF_INET)
+	}
+	return SocketAddress(at, unix.AF_INET6)
 }

@@ -142,6 +142,9 @@ func (n *Network) PeerOf(cookie uint64) (netip.AddrPort, bool) {
 	if n == nil {
 		return netip.AddrPort{}, false
 	}
+	if n.beside != nil {
+		return n.Answers(cookie)
+	}
 	n.relay.mu.Lock()
 	defer n.relay.mu.Unlock()
 	c := n.relay.carried[cookie]

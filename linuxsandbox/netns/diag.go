@@ -39,12 +39,17 @@ const (
 // takes reports whether a socket of the protocol, IPPROTO_TCP or IPPROTO_UDP, receives what is sent
 // to the loopback address at. ok is false if the kernel gives no answer.
 func (d *inetDiag) takes(protocol int, at netip.AddrPort) (taken, ok bool) {
-	from := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	s, ok := d.receiver(protocol, at)
+	return s.found, ok
+}
+
+// receiver is the socket of takes.
+func (d *inetDiag) receiver(protocol int, at netip.AddrPort) (s diagSocket, ok bool) {
+	from := loopback4
 	if at.Addr().Is6() {
 		from = netip.IPv6Loopback()
 	}
-	s, ok := d.find(protocol, at, netip.AddrPortFrom(from, 0))
-	return s.found, ok
+	return d.find(protocol, at, netip.AddrPortFrom(from, 0))
 }
 
 // diagSocket is what the kernel reports about a socket. cookie identifies it, and uid is its owner.

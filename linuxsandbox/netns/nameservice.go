@@ -186,7 +186,7 @@ func (r *nameService) serveDatagrams(conn syscall.RawConn) {
 		}); err != nil {
 			return
 		}
-		at, ok := addressOf(from)
+		at, ok := AddressOf(from)
 		if got != nil || !ok {
 			continue // an answer that could not be delivered comes back as an error
 		}
@@ -211,7 +211,7 @@ func (r *nameService) serveStreams(conn syscall.RawConn) {
 	places := make(chan struct{}, maxStreams)
 	eachAccepted(conn, func(fd int, peer unix.Sockaddr) {
 		stream := os.NewFile(uintptr(fd), "lookup")
-		at, ok := addressOf(peer)
+		at, ok := AddressOf(peer)
 		select {
 		case places <- struct{}{}:
 		default:

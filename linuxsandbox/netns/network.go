@@ -26,6 +26,8 @@ type Network struct {
 	names   *nameService
 	files   []*os.File
 	relay   *relay
+	// beside is set where the session has no network of its own.
+	beside *beside
 }
 
 // Outside is what a Network knows of the host.
@@ -88,7 +90,7 @@ func (n *Network) Close() {
 		return
 	}
 	n.inside.close()
-	n.host.close()
+	n.host.close() // the same one where there is no namespace
 	n.relay.close()
 	for _, f := range n.files {
 		f.Close()

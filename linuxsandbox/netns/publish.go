@@ -165,7 +165,7 @@ func (p *publication) serve(conn syscall.RawConn) {
 		p.turns <- struct{}{}
 		go func() {
 			defer func() { <-p.turns }()
-			if from, ok := addressOf(peer); !ok || !p.ours(from) || !p.carry(fd) {
+			if from, ok := AddressOf(peer); !ok || !p.ours(from) || !p.carry(fd) {
 				resetOnClose(fd)
 				unix.Close(fd)
 			}

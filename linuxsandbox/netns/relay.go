@@ -158,7 +158,7 @@ func (r *relay) join(sock, domain int, c *stream) ([]byte, unix.Errno) {
 // admit accepts connections until the door is closed.
 func (r *relay) admit(conn syscall.RawConn) {
 	eachAccepted(conn, func(fd int, peer unix.Sockaddr) {
-		from, _ := addressOf(peer)
+		from, _ := AddressOf(peer)
 		r.mu.Lock()
 		c := r.expected[from]
 		delete(r.expected, from)

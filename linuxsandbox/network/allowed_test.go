@@ -56,7 +56,7 @@ get().then(async r => console.log(await r.text())).catch(e => { console.log(e); 
 // TestAllowedHosts: ordinary programs reach what the policy names, under the name and the address.
 // They reach no other port and no other name.
 func TestAllowedHosts(t *testing.T) {
-	th := backendtest.OwnNetworkTheatre(t)
+	th := backendtest.NetworkTheatre(t)
 	open, shut := serveHost(t, "127.77.0.1:0"), serveHost(t, "127.77.0.1:0")
 	th.NamesOf(t, true, map[string]netip.Addr{"name.example": open.Addr(), "other.example": open.Addr()})
 	base := th.Policy
@@ -94,7 +94,7 @@ func TestAllowedHosts(t *testing.T) {
 // TestAllowedToGo: Go's own resolver and sockets work. They wait for events that they registered
 // before the sockets were connected.
 func TestAllowedToGo(t *testing.T) {
-	th := backendtest.OwnNetworkTheatre(t)
+	th := backendtest.NetworkTheatre(t)
 	l, err := net.Listen("tcp", "127.77.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestOwnServerComesFirst(t *testing.T) {
 
 // TestNamesOfThisMachine: the owner of a name cannot make it lead to a server on this machine.
 func TestNamesOfThisMachine(t *testing.T) {
-	th := backendtest.OwnNetworkTheatre(t)
+	th := backendtest.NetworkTheatre(t)
 	page := serveHost(t, "127.0.0.1:0")
 	th.NamesOf(t, false, map[string]netip.Addr{"name.example": page.Addr()})
 	th.Policy = backendtest.Allowing(t, th.Policy, fmt.Sprintf("name.example:%d", page.Port()))

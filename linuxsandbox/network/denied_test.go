@@ -89,7 +89,7 @@ sendto 192.0.2.13:126 ENETUNREACH`)
 // TestWrittenNames: the command knows a name in hosts(5). Libraries also ask for its other
 // addresses; refusing that does no harm.
 func TestWrittenNames(t *testing.T) {
-	th := backendtest.OwnNetworkTheatre(t)
+	th := backendtest.NetworkTheatre(t)
 	text, denials := th.Python(t, `
 for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNSPEC):
     try: print(bool(socket.getaddrinfo("localhost", 1, family)))
@@ -103,7 +103,7 @@ except OSError as e: print("no")`)
 
 // TestRefusedBind: a command cannot serve at an address that only the host has.
 func TestRefusedBind(t *testing.T) {
-	th := backendtest.OwnNetworkTheatre(t)
+	th := backendtest.NetworkTheatre(t)
 	at := ""
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
@@ -131,18 +131,63 @@ except OSError as e: print(e.errno)`, row.at))
 	}
 }
 
-// TestRefusedSockets: without a network of the session's own, no socket can be created, and the
-// attempt is recorded.
-func TestRefusedSockets(t *testing.T) {
+// TestRefusedBeside: where commands have no network of their own, an address that a command may not reach is
+// recorded, and can be granted. What a command of the session serves is reached, by others and on no other
+// address than the loopback.
+func TestRefusedBeside(t *testing.T) {
 	b := backendtest.NewPlain(t)
 	defer b.Close()
 	th := backendtest.NewTheatre(t, b)
-	text, denials := th.Python(t, `
-def say(*a):
-    try: socket.socket(*a)
+	host, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packets.Close()
+	served, heard := host.Addr().String(), packets.LocalAddr().String()
+	text, denials := th.Python(t, strings.NewReplacer("SERVED", strings.TrimPrefix(served, "127.0.0.1:"), "HEARD", strings.TrimPrefix(heard, "127.0.0.1:")).Replace(`
+def say(f, *a):
+    try: return f(*a) or "done"
     except OSError as e: return e.errno
-print(say(socket.AF_INET), say(socket.AF_INET6, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK), say(socket.AF_UNIX), say(socket.AF_NETLINK, socket.SOCK_RAW))`)
-	if got := targetsOf(denials); text != "1 1 None 1\n" || !slices.Equal(got, []string{"socket tcp EPERM", "socket udp EPERM", "socket netlink EPERM"}) {
-		t.Errorf("%q, %q", text, got)
+tcp = lambda f=socket.AF_INET: socket.socket(f)
+udp = lambda f=socket.AF_INET: socket.socket(f, socket.SOCK_DGRAM)
+print(say(tcp().connect, ("192.0.2.7", 443)), say(tcp(socket.AF_INET6).connect, ("2001:db8::7", 80)), say(tcp(socket.AF_INET6).connect, ("::ffff:192.0.2.8", 81)))
+print(say(tcp().connect, ("127.0.0.1", SERVED)), say(tcp().connect, ("0.0.0.0", SERVED)), say(tcp().bind, ("127.0.0.1", SERVED)))
+s = tcp(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1); print(say(s.bind, ("127.0.0.1", SERVED)), say(tcp().bind, ("192.0.2.14", 0)))
+print(say(udp().connect, ("192.0.2.10", 123)), say(udp().sendto, b"x", ("192.0.2.11", 124)), say(udp().sendmsg, [b"x"], [], 0, ("192.0.2.12", 125)))
+print(say(udp().sendto, b"x", ("127.0.0.1", HEARD)), say(tcp().sendto, b"x", socket.MSG_FASTOPEN, ("192.0.2.13", 126)))
+print(say(socket.socket, socket.AF_INET, socket.SOCK_STREAM, 262), say(udp().setsockopt, 0, 4, bytes(4)))
+for family, everywhere in (socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::"):
+    own = tcp(family); own.bind((everywhere, 0)); own.listen(); at = own.getsockname()
+    c = tcp(); print(at[0], say(c.connect, ("127.0.0.1", at[1])))
+    a, _ = own.accept(); a.sendmsg([b"thr", b"ough"]); print(c.recv(9), c.getpeername() == ("127.0.0.1", at[1]))
+quiet = tcp(); quiet.listen(); print(quiet.getsockname()[0])
+mine = udp(); mine.bind(("0.0.0.0", 0)); at = mine.getsockname(); other = udp()
+print(at[0], other.sendto(b"xy", ("127.0.0.1", at[1]))); got, back = mine.recvfrom(9); print(got, mine.sendto(b"back", back), other.recv(9))
+a, b = socket.socketpair(); print(a.sendmsg([b"pair"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, (1).to_bytes(4, "little"))]), socket.recv_fds(b, 9, 1)[0])
+print(say(socket.socket, socket.AF_UNIX, socket.SOCK_DGRAM), bool(socket.if_nameindex()))`))
+	want := "101 101 101\n111 111 98\n98 99\n101 101 101\n111 95\n93 92\n127.0.0.1 done\nb'through' True\n::ffff:127.0.0.1 done\nb'through' True\n127.0.0.1\n0.0.0.0 2\nb'xy' 4 b'back'\n4 b'pair'\n1 True\n"
+	if text != want {
+		t.Errorf("%q, want %q", text, want)
+	}
+	got := strings.Join(targetsOf(denials), "\n")
+	if targets := strings.NewReplacer("SERVED", served, "HEARD", heard).Replace(`connect 192.0.2.7:443 ENETUNREACH
+connect [2001:db8::7]:80 ENETUNREACH
+connect 192.0.2.8:81 ENETUNREACH
+connect SERVED ECONNREFUSED
+connect 192.0.2.10:123 ENETUNREACH
+sendto 192.0.2.11:124 ENETUNREACH
+sendmsg 192.0.2.12:125 ENETUNREACH
+sendto HEARD ECONNREFUSED`); got != targets {
+		t.Errorf("refused:\n%s\nwant:\n%s", got, targets)
+	}
+	for _, d := range denials {
+		if d.Evidence != sandbox.EvidenceKernel || !strings.HasPrefix(d.Program, "python") || d.PID == 0 || d.Kind == sandbox.KindNetwork && d.Why != "" {
+			t.Errorf("%+v", d)
+		}
 	}
 }

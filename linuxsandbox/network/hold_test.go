@@ -38,13 +38,13 @@ func granting(t *testing.T, hosts ...string) *backendtest.Asker {
 // TestHeldConnections: after one question for the name and the port, a program that waits can use
 // what was granted, and nothing else.
 func TestHeldConnections(t *testing.T) {
-	th := backendtest.OwnNetworkTheatre(t)
+	th := backendtest.NetworkTheatre(t)
 	open, shut := serveHost(t, "127.77.0.1:0"), serveHost(t, "127.77.0.1:0")
 	for _, row := range fetching {
 		t.Run(row.program, func(t *testing.T) {
 			attack.Need(t, row.program)
 			for _, host := range []string{"name.example", "127.77.0.1"} {
-				th := backendtest.OwnNetworkTheatre(t) // it knows no names yet
+				th := backendtest.NetworkTheatre(t) // it knows no names yet
 				th.NamesOf(t, true, map[string]netip.Addr{"name.example": open.Addr()})
 				at, other := fmt.Sprintf("%s:%d", host, open.Port()), fmt.Sprintf("%s:%d", host, shut.Port())
 				get := func(at string) string {
@@ -81,7 +81,7 @@ func TestHeldConnections(t *testing.T) {
 // TestSlowAnswers: a user may take longer to answer than libraries wait for a datagram.
 func TestSlowAnswers(t *testing.T) {
 	machine.Turn(t, 0) // it takes as long as a library's patience
-	th := backendtest.OwnNetworkTheatre(t)
+	th := backendtest.NetworkTheatre(t)
 	page := serveHost(t, "127.77.0.1:0")
 	th.NamesOf(t, true, map[string]netip.Addr{"name.example": page.Addr()})
 	at := fmt.Sprintf("name.example:%d", page.Port())

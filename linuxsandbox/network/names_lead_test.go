@@ -19,7 +19,7 @@ import (
 // machine. Without the check that server is reached; with it, only if the address itself is
 // allowed.
 func TestNamesLeadNowhereClose(t *testing.T) {
-	th := backendtest.OwnNetworkTheatre(t)
+	th := backendtest.NetworkTheatre(t)
 	page := serveHost(t, "127.77.0.1:0")
 	name, at := fmt.Sprintf("name.example:%d", page.Port()), page.String()
 	leads := "name.example leads to 127.77.0.1, an address of this machine; allow " + at + " itself to reach it"
@@ -64,7 +64,7 @@ func TestHeldNamesLeadNowhereClose(t *testing.T) {
 		grants  []string
 		reached bool
 	}{{"the name", []string{name}, false}, {"both", []string{name, at}, true}} {
-		th := backendtest.OwnNetworkTheatre(t)
+		th := backendtest.NetworkTheatre(t)
 		th.NamesOf(t, false, map[string]netip.Addr{"name.example": page.Addr()})
 		a := granting(t, c.grants...)
 		_, out, _ := th.Held(t, a, "curl -sS -m 60 http://"+name+" || echo failed")
@@ -80,7 +80,7 @@ func TestHeldNamesLeadNowhereClose(t *testing.T) {
 // TestReboundNamesLeadNowhereClose: a name leads elsewhere a moment after it was judged. The
 // dialled address counts.
 func TestReboundNamesLeadNowhereClose(t *testing.T) {
-	th := backendtest.OwnNetworkTheatre(t)
+	th := backendtest.NetworkTheatre(t)
 	page := serveHost(t, "127.77.0.1:0")
 	asked := 0
 	th.Names(t).Set(func(_ context.Context, network, _ string) ([]netip.Addr, error) {

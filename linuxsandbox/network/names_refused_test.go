@@ -13,7 +13,7 @@ import (
 
 // TestRefusedNames: whatever looks a name up, the lookup fails at once and the name is recorded.
 func TestRefusedNames(t *testing.T) {
-	th := backendtest.OwnNetworkTheatre(t)
+	th := backendtest.NetworkTheatre(t)
 	for _, row := range []struct{ program, script string }{
 		{"getent", "getent ahosts name.example"},
 		{"curl", "curl -sS http://name.example/"},

@@ -110,7 +110,7 @@ def race(flip, attempt):
 // TestNothingElseIsReached: a command that may reach one host cannot reach another one by it. Each
 // attack is first shown to work without a sandbox.
 func TestNothingElseIsReached(t *testing.T) {
-	th := backendtest.OwnNetworkTheatre(t)
+	th := backendtest.NetworkTheatre(t)
 	// Without a sandbox each attack reaches the other server, in some cases with a delay.
 	yes, no, free := newVisited(t, "127.77.0.1"), newVisited(t, "127.77.0.2"), newVisited(t, "127.77.0.2")
 	th.Policy = backendtest.Allowing(t, th.Policy, yes.at.String())
@@ -171,7 +171,7 @@ race(lambda: (os.dup2(other.fileno(), s.fileno()), os.dup2(own.fileno(), s.filen
 // TestAddressChangesWhileHeld: an approval opens the address that was shown, and not one that
 // replaces it meanwhile.
 func TestAddressChangesWhileHeld(t *testing.T) {
-	th := backendtest.OwnNetworkTheatre(t)
+	th := backendtest.NetworkTheatre(t)
 	yes, no := newVisited(t, "127.77.0.1"), newVisited(t, "127.77.0.2")
 	tools := strings.NewReplacer("YES_HOST", `"127.77.0.1"`, "NO_HOST", `"127.77.0.2"`, "YES_PORT", fmt.Sprint(yes.at.Port()), "NO_PORT", fmt.Sprint(no.at.Port())).Replace(attackTools)
 	asked, flipped := th.Dir+"/asked", th.Dir+"/flipped"

@@ -106,7 +106,7 @@ func newPeers(t *testing.T) (p peers, free func()) {
 // TestRelayedSockets: however it is made, a connection to an allowed host behaves for a program as
 // without a sandbox.
 func TestRelayedSockets(t *testing.T) {
-	th := backendtest.OwnNetworkTheatre(t)
+	th := backendtest.NetworkTheatre(t)
 	script := func(p peers) string {
 		return strings.NewReplacer("ECHO", fmt.Sprint(p.echo.Port()), "RESETS", fmt.Sprint(p.resets.Port()), "HOLDS", fmt.Sprint(p.holds.Port()),
 			"FULL", fmt.Sprint(p.full.Port()), "NONE", fmt.Sprint(p.none.Port())).Replace(relayedScript)

@@ -31,6 +31,8 @@ type Facts struct {
 	// HostNet is the cookie of codeagent's own network namespace. It is set only where commands can
 	// get another one.
 	HostNet uint64
+	// Beside reports that codeagent serves names to commands in its own network (netns.Beside).
+	Beside bool
 
 	// Reads reports that the broker sees the opens of this command that only read too.
 	Reads bool
@@ -77,14 +79,11 @@ func checkMode(p resolved.Policy, _ Facts) error {
 // checkNetwork refuses single hosts if no broker could connect to them. It fails closed: otherwise
 // a command with a granted host would fail without a reason.
 func checkNetwork(p resolved.Policy, f Facts) error {
-	if p.Network.Mode != sandbox.NetworkAllow || len(p.Network.Hosts) == 0 || f.HostNet != 0 && pathSockets(p, f) {
+	if p.Network.Mode != sandbox.NetworkAllow || len(p.Network.Hosts) == 0 || f.HostNet != 0 && pathSockets(p, f) || asksNetwork(p, f) {
 		return nil
 	}
 	names := sandbox.HostsOf(p.Network.Hosts)
-	why := networkLayer(p, f).Reason
-	if f.HostNet != 0 {
-		why = cmp.Or(f.NoSockets, notifyLayer(f).Reason)
-	}
+	why := cmp.Or(f.NoSockets, notifyLayer(f).Reason)
 	return fmt.Errorf("single hosts cannot be opened inside this sandbox (%s): it has no network or all of it; "+
 		"what needs %s can only run outside the sandbox", why, strings.Join(names, ", "))
 }
@@ -102,6 +101,12 @@ func checkSockets(p resolved.Policy, f Facts) error {
 func pathSockets(p resolved.Policy, f Facts) bool {
 	network := p.Network.Mode == sandbox.NetworkFull || f.HostNet != 0
 	return f.Broker && f.Sockets != sockets.TakesNone && (f.Sockets == sockets.TakesCopies || !network)
+}
+
+// asksNetwork reports whether the broker makes the connections of commands under p in codeagent's own
+// network, since they have none of their own. It needs copies of their sockets.
+func asksNetwork(p resolved.Policy, f Facts) bool {
+	return f.HostNet == 0 && f.Beside && p.Network.Mode != sandbox.NetworkFull && pathSockets(p, f) && f.Sockets == sockets.TakesCopies
 }
 
 func checkRoots(p resolved.Policy, _ Facts) error {
@@ -142,8 +147,19 @@ func layers(p resolved.Policy, f Facts) []sandbox.Layer {
 		layer("userns", f.Namespaces && !f.Root, "a helper was started in one, and could mount", user),
 		layer("mountns", f.Namespaces, "mounts were made in one, and made read-only", f.NamespacesWhy),
 		networkLayer(p, f),
+		askingLayer(p, f),
 		layer("pidns", f.ownPIDs(), "a helper ran as process 1 of its own", cmp.Or(f.NoPIDs, f.NamespacesWhy)),
 	}, groupLayer(f.Groups))
+}
+
+// askingLayer is the broker as the maker of every connection. It is absent where commands have a network of
+// their own or all of the host's.
+func askingLayer(p resolved.Policy, f Facts) sandbox.Layer {
+	why := "not needed: " + networkLayer(p, f).Reason
+	if notHostNet(p, f) == 0 && p.Network.Mode != sandbox.NetworkFull {
+		why = cmp.Or(f.NoSockets, notifyLayer(f).Reason)
+	}
+	return layer("connect", asksNetwork(p, f), "a command's socket could be copied; the broker makes every connection and sends every message", why)
 }
 
 // layer is one that is active, as what was tried showed, or absent for the reason why.
@@ -158,7 +174,7 @@ func layer(name string, active bool, tried, why string) sandbox.Layer {
 func (f Facts) ownPIDs() bool { return f.Namespaces && f.NoPIDs == "" }
 
 // networkLayer is the session's own network. Where it is absent the network is still shut: the
-// filter then refuses every INET socket.
+// broker makes every connection (askingLayer), or the filter refuses every INET socket.
 func networkLayer(p resolved.Policy, f Facts) sandbox.Layer {
 	why := f.NamespacesWhy
 	if p.Network.Mode == sandbox.NetworkFull {

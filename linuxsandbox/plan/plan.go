@@ -79,7 +79,7 @@ func New(p resolved.Policy, f Facts) (*Plan, error) {
 	}
 	out.Spec = spec.Spec{
 		Rules: rules, Unreadable: p.DenyRead, Limits: f.Groups.Rest(p.Limits),
-		Network: p.Network.Mode == sandbox.NetworkFull, HostNet: notHostNet(p, f), Ask: f.Broker, Locks: f.locks(), PathSockets: pathSockets(p, f),
+		Network: p.Network.Mode == sandbox.NetworkFull, HostNet: notHostNet(p, f), AskNetwork: asksNetwork(p, f), Ask: f.Broker, Locks: f.locks(), PathSockets: pathSockets(p, f),
 		Signals: f.Broker && (f.ownPIDs() || f.LandlockABI >= 6),
 	}
 	out.Group = cgroup.Wanted(p.Limits) && (f.Groups.Memory || f.Groups.Processes || f.Groups.CPU)

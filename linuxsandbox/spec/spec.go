@@ -16,7 +16,7 @@ import (
 
 // Version is the version of Spec. Both halves come from one build; a helper of another version
 // refuses to run anything.
-const Version = 5
+const Version = 6
 
 // maxSpec bounds an encoded Spec in bytes, including command line and environment.
 const maxSpec = 1 << 20
@@ -35,6 +35,9 @@ type Spec struct {
 	// HostNet is the cookie of codeagent's own network namespace. If it is set, the keeper must be
 	// in another one.
 	HostNet uint64
+	// AskNetwork lets TCP and UDP sockets of codeagent's own network pass the filter; it requires
+	// PathSockets, and excludes Network. The broker makes each call that gives one an address.
+	AskNetwork bool
 	// Ask and PathSockets give the filter a listener, which goes to codeagent's broker with
 	// FrameReady. Ask is for changes of files. PathSockets is for AF_UNIX sockets with a path,
 	// which are shut without it.

@@ -97,6 +97,9 @@ func (n *Notification) Place(fd int, number, flags uint32) unix.Errno {
 	return kernel.ErrnoOf(ioctlPointer(n.listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a)))
 }
 
+// Returned is the reply that makes a call return value, which is not negative.
+func Returned(value int) Reply { return Reply{value: int64(value)} }
+
 // Waits reports whether the caller still waits. If so, everything that was looked up under its
 // number until now was the caller's, not that of a later thread with the same number.
 func (n *Notification) Waits() bool {

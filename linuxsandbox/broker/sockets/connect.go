@@ -33,6 +33,8 @@ type pendingConnection struct {
 	until time.Time
 	// began is the number of revocations when the connection was started.
 	began int64
+	// same, if set, reports whether what receives the connection is what was judged.
+	same func() bool
 }
 
 func (c *pendingConnection) close() {
@@ -43,7 +45,7 @@ func (c *pendingConnection) close() {
 
 // connect connects the socket of the call, and takes ownership of held.
 func (s *Sockets) connect(k *socketCall, addr []byte, held ...int) notify.Reply {
-	c := &pendingConnection{n: *k.Notification, sock: k.sock, addr: addr, domain: k.domain, held: held, stand: k.stand, began: s.revocations.Load()}
+	c := &pendingConnection{n: *k.Notification, sock: k.sock, addr: addr, domain: k.domain, held: held, stand: k.stand, began: s.revocations.Load(), same: k.same}
 	errno, wait := c.try()
 	if wait {
 		var err error
@@ -63,6 +65,10 @@ func (c *pendingConnection) try() (errno unix.Errno, wait bool) {
 	errno, patient := netns.ConnectNow(c.sock, c.addr)
 	if c.domain == unix.AF_UNIX {
 		return errno, patient && errno == unix.EAGAIN // the listener's queue is full
+	}
+	if c.same != nil && !c.same() { // the loopback has received it by now
+		_ = unix.Shutdown(c.sock, unix.SHUT_RDWR)
+		return unix.ECONNREFUSED, false
 	}
 	return errno, patient && (errno == unix.EINPROGRESS || errno == unix.EALREADY)
 }
@@ -123,7 +129,7 @@ func (s *Sockets) finish(c *pendingConnection) {
 			return
 		}
 		errno, wait := unix.EAGAIN, true
-		if c.domain == unix.AF_UNIX && s.revocations.Load() != c.began {
+		if (c.domain == unix.AF_UNIX || s.AskInet) && s.revocations.Load() != c.began {
 			answer(&c.n, unix.ECONNREFUSED) // a new attempt of the program is judged anew
 			return
 		}
@@ -176,7 +182,11 @@ func (s *Sockets) waitFor(c *pendingConnection) (ended, ready bool) {
 // poll blocks for moment milliseconds, or until sock is connected or the command ends. sock
 // may be -1.
 func (s *Sockets) poll(sock, moment int) (ended, ready bool) {
-	fds := []unix.PollFd{{Fd: int32(s.Wake), Events: unix.POLLIN}, {Fd: int32(sock), Events: unix.POLLOUT}}
+	return s.pollFor(sock, unix.POLLOUT, moment)
+}
+
+func (s *Sockets) pollFor(sock int, events int16, moment int) (ended, ready bool) {
+	fds := []unix.PollFd{{Fd: int32(s.Wake), Events: unix.POLLIN}, {Fd: int32(sock), Events: events}}
 	if _, err := unix.Poll(fds, moment); err != nil && err != unix.EINTR {
 		return true, false
 	}

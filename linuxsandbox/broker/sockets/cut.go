@@ -3,6 +3,7 @@
 package sockets
 
 import (
+	"net/netip"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -16,25 +17,39 @@ import (
 // maxGranted limits the remembered connections to granted sockets.
 const maxGranted = 1024
 
-// grantedConnection is a connection to a granted socket.
+// grantedConnection is a connection to a granted socket or host.
 type grantedConnection struct {
 	cookie uint64
 	path   string
+	to     netip.AddrPort
 }
 
 // noteGranted remembers the socket that is about to be connected to a granted path.
-func (s *Sockets) noteGranted(sock int, path string) {
+func (s *Sockets) noteGranted(sock int, path string) { s.note(sock, grantedConnection{path: path}) }
+
+// noteHost remembers the socket of codeagent's own network that is about to be connected to a host.
+func (s *Sockets) noteHost(sock int, to netip.AddrPort) { s.note(sock, grantedConnection{to: to}) }
+
+func (s *Sockets) note(sock int, g grantedConnection) {
 	cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
 	if err != nil || len(s.granted) >= maxGranted {
 		s.forgot = true
 		return
 	}
-	s.granted = append(s.granted, grantedConnection{cookie, path})
+	g.cookie = cookie
+	s.granted = append(s.granted, g)
 }
 
 // CutHosts ends the connections to hosts that the policy no longer allows, including unfinished
-// ones. It returns their number.
-func (s *Sockets) CutHosts() int { return s.client.Cut(s.Policy) }
+// ones. It returns their number. all is false if some may remain. descriptors lists those of the command.
+func (s *Sockets) CutHosts(descriptors func() ([]Descriptor, bool)) (cut int, all bool) {
+	if !s.AskInet {
+		return s.client.Cut(s.Policy), true
+	}
+	list, listed := descriptors()
+	cut, all = s.cut(list, func(g grantedConnection) bool { return g.to.IsValid() && !s.Network.MayReach(s.Policy, g.to) })
+	return cut, all && listed
+}
 
 // Descriptor is a descriptor of a process.
 type Descriptor struct {
@@ -45,10 +60,15 @@ type Descriptor struct {
 // CutPaths shuts down those of the descriptors that are connected to the sockets at paths. all is
 // false if some may remain.
 func (s *Sockets) CutPaths(paths []string, descriptors []Descriptor) (cut int, all bool) {
+	return s.cut(descriptors, func(g grantedConnection) bool { return slices.Contains(paths, g.path) })
+}
+
+// cut shuts down those of the descriptors that are the connections which no longer may be.
+func (s *Sockets) cut(descriptors []Descriptor, no func(grantedConnection) bool) (cut int, all bool) {
 	s.revocations.Add(1)
 	gone := map[uint64]bool{}
 	s.granted = slices.DeleteFunc(s.granted, func(g grantedConnection) bool {
-		if slices.Contains(paths, g.path) {
+		if no(g) {
 			gone[g.cookie] = true
 			return true
 		}

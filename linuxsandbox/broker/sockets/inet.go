@@ -114,7 +114,7 @@ func (s *Sockets) refuseInet(k *socketCall, is netns.Socket, to netip.AddrPort, 
 		s.Record(k.Notification, d)
 		return notify.Failed(errno)
 	}
-	return s.Refuse(k.Notification, Refusal{Denial: d, Errno: errno, File: -1})
+	return s.Refuse(k.Notification, Refusal{Call: k.name, Denial: d, Errno: errno, File: -1})
 }
 
 // A datagram names its receiver, and none leaves the loopback device of the shared network.

@@ -85,31 +85,59 @@ func (s *Sockets) boundAs(cookie uint64, inner string) []byte {
 	return nil
 }
 
-// writeAddress writes an address to the caller's memory as the kernel does. It opens the
-// memory first and then checks that the caller still waits: the thread's number could pass
-// to another process before the write, but the open file cannot.
+// writeAddress writes an address to the caller's memory as the kernel does.
 func writeAddress(n *notify.Notification, addr []byte) unix.Errno {
-	mem, err := unix.Open("/proc/"+strconv.Itoa(n.Thread())+"/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return kernel.ErrnoOf(err)
+	return writeSized(n, n.Args[1], n.Args[2], addr)
+}
+
+// writeSized writes addr at the address at, as much of it as the number at size says that there is room
+// for, and its whole size there. at may be 0 for nowhere.
+func writeSized(n *notify.Notification, at, size uint64, addr []byte) unix.Errno {
+	if at == 0 {
+		return 0
 	}
-	defer unix.Close(mem)
-	if !n.Waits() {
-		return unix.ESRCH
-	}
-	var size [4]byte
-	if errno := moveMemory(unix.Pread, mem, size[:], n.Args[2]); errno != 0 {
+	mem, errno := openMemory(n)
+	if errno != 0 {
 		return errno
 	}
-	room := int32(binary.NativeEndian.Uint32(size[:]))
+	defer unix.Close(mem)
+	var number [4]byte
+	if errno := moveMemory(unix.Pread, mem, number[:], size); errno != 0 {
+		return errno
+	}
+	room := int32(binary.NativeEndian.Uint32(number[:]))
 	if room < 0 {
 		return unix.EINVAL
 	}
-	if errno := moveMemory(unix.Pwrite, mem, addr[:min(int(room), len(addr))], n.Args[1]); errno != 0 {
+	if errno := moveMemory(unix.Pwrite, mem, addr[:min(int(room), len(addr))], at); errno != 0 {
 		return errno
 	}
-	binary.NativeEndian.PutUint32(size[:], uint32(len(addr)))
-	return moveMemory(unix.Pwrite, mem, size[:], n.Args[2])
+	binary.NativeEndian.PutUint32(number[:], uint32(len(addr)))
+	return moveMemory(unix.Pwrite, mem, number[:], size)
+}
+
+// writeMemory writes all of buf.
+func writeMemory(n *notify.Notification, at uint64, buf []byte) unix.Errno {
+	mem, errno := openMemory(n)
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(mem)
+	return moveMemory(unix.Pwrite, mem, buf, at)
+}
+
+// openMemory opens the caller's memory first and then checks that the caller still waits: the thread's
+// number could pass to another process before the write, but the open file cannot.
+func openMemory(n *notify.Notification) (int, unix.Errno) {
+	mem, err := unix.Open("/proc/"+strconv.Itoa(n.Thread())+"/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, kernel.ErrnoOf(err)
+	}
+	if !n.Waits() {
+		unix.Close(mem)
+		return -1, unix.ESRCH
+	}
+	return mem, 0
 }
 
 // moveMemory reads or writes all of buf, or fails as the kernel's own copying does.

@@ -25,8 +25,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Refusal is a connection that the policy denies.
+// Refusal is a connection or a message that the policy denies.
 type Refusal struct {
+	Call   string
 	Denial sandbox.Denial
 	Errno  unix.Errno
 	// File is the socket's file, -1 for none. Asked is the path that the call gives.
@@ -62,6 +63,9 @@ type Options struct {
 	// the network namespace whose cookie is HostNet.
 	Inet    bool
 	HostNet uint64
+	// AskInet: the command has TCP and UDP sockets of codeagent's own network, and the broker makes each call
+	// that gives one an address.
+	AskInet bool
 	// Access is how the broker copies the command's sockets.
 	Taking Access
 	// Caps are the capabilities of the command.
@@ -129,6 +133,8 @@ type socketCall struct {
 	stand  *standIn
 	domain int
 	addr   []byte
+	// same is that of the pendingConnection.
+	same func() bool
 }
 
 // Answer answers a connect or a bind.
@@ -178,7 +184,13 @@ func (s *Sockets) perform(k *socketCall) notify.Reply {
 			return notify.Failed(unix.ENOPROTOOPT)
 		}
 		return s.inetCall(k, is)
-	case inet, s.Inet && k.domain == unix.AF_NETLINK && toKernel(k.addr):
+	case s.AskInet && (k.domain == unix.AF_INET || k.domain == unix.AF_INET6):
+		is, ok := netns.SocketOf(k.sock, k.domain)
+		if !ok {
+			return notify.Failed(unix.ENOPROTOOPT)
+		}
+		return s.besideCall(k, is)
+	case inet, (s.Inet || s.AskInet) && k.domain == unix.AF_NETLINK && toKernel(k.addr):
 		return s.bindOrConnect(k)
 	}
 	return s.refuseSocket(k, sandbox.KindSyscall, k.name)

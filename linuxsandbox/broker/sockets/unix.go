@@ -136,7 +136,7 @@ func (s *Sockets) connectPath(k *socketCall, path string) notify.Reply {
 		if reachable {
 			kind = judged.Kind
 		}
-		return s.Refuse(k.Notification, Refusal{Denial: sandbox.Denial{Kind: kind, Target: target}, Errno: unix.EPERM, File: file, Asked: path})
+		return s.Refuse(k.Notification, Refusal{Call: k.name, Denial: sandbox.Denial{Kind: kind, Target: target}, Errno: unix.EPERM, File: file, Asked: path})
 	}
 	// Connect to the open file itself, whatever its name is by now.
 	held, err := kernel.DupAbove(file, kernel.LowestFD)

@@ -1,0 +1,161 @@
+//go:build linux
+
+package sockets
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/netns"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where the session has no network of its own, a TCP or UDP socket of the command is in codeagent's own
+// network. The broker judges each address and makes the call on its copy of the socket, with the very
+// address that it judged (netns.Beside).
+//
+// Threat: a socket gets to any host by one unjudged call. These are all the calls that give one an
+// address, and the filter lets none of them proceed: connect, bind, listen, sendto, sendmsg, sendmmsg.
+// It refuses Fast Open and the options of IP that lead elsewhere. Landlock refuses the command's own
+// TCP connections besides (ABI 4, Linux 6.7).
+
+// route is where a connection or a message goes.
+type route struct {
+	to netip.AddrPort
+	// listener is the cookie of the session's socket that receives it; 0 for no socket of the session's.
+	listener uint64
+	// errno is set if it goes nowhere. denied: because of the policy.
+	errno  unix.Errno
+	denied bool
+}
+
+// routeTo judges the address to for a socket.
+func (s *Sockets) routeTo(n *notify.Notification, is netns.Socket, to netip.AddrPort) route {
+	if is.Protocol != unix.IPPROTO_TCP {
+		s.Network.Own(is.FD) // what answers it is a message to it
+	}
+	switch {
+	case s.Network.NameServer(to):
+		s.expectQuestions(n, is, to)
+		if at, ok := s.Network.StandIn(is, to); ok {
+			return route{to: at}
+		}
+		return route{errno: unix.ECONNREFUSED}
+	case s.Network.MayReach(s.Policy, to):
+		return route{to: to}
+	case !to.Addr().IsLoopback():
+		return route{errno: unix.ENETUNREACH, denied: true}
+	}
+	switch who, cookie := s.Network.Listener(is.Protocol, to); who {
+	case netns.Session:
+		return route{to: to, listener: cookie}
+	case netns.Nobody:
+		return route{errno: unix.ECONNREFUSED}
+	}
+	return route{errno: unix.ECONNREFUSED, denied: true}
+}
+
+// denyHost denies what goes to an address, and asks for it where somebody answers.
+func (s *Sockets) denyHost(n *notify.Notification, name string, to netip.AddrPort, errno unix.Errno) notify.Reply {
+	d := s.Network.Unreached(s.Policy, to)
+	if to.Port() == 0 { // to learn the route: nothing is sent
+		d.Operation, d.Errno = name, unix.ErrnoName(errno)
+		s.Record(n, d)
+		return notify.Failed(errno)
+	}
+	return s.Refuse(n, Refusal{Call: name, Denial: d, Errno: errno, File: -1})
+}
+
+// besideCall answers connect and bind.
+func (s *Sockets) besideCall(k *socketCall, is netns.Socket) notify.Reply {
+	to, ok := netns.ParseAddress(k.addr)
+	switch {
+	case !ok && !k.bind && len(k.addr) >= 2 && binary.NativeEndian.Uint16(k.addr) == unix.AF_UNSPEC:
+		return s.connect(k, make([]byte, unix.SizeofSockaddrInet4)) // disconnects the socket
+	case !ok, is.Domain == unix.AF_INET && to.Addr().Is6():
+		return notify.Failed(unix.EAFNOSUPPORT)
+	case k.bind:
+		return s.bindBeside(k, is, to)
+	case !is.Unused():
+		return s.connect(k, netns.SocketAddress(to, is.Domain)) // the kernel has an errno for it
+	}
+	r := s.routeTo(k.Notification, is, to)
+	switch {
+	case r.denied:
+		return s.denyHost(k.Notification, k.name, to, r.errno)
+	case r.errno != 0:
+		return notify.Failed(r.errno)
+	case r.listener == 0 && r.to == to:
+		s.noteHost(k.sock, to)
+	}
+	k.same = func() bool {
+		_, cookie := s.Network.Listener(is.Protocol, r.to)
+		return r.listener == 0 || cookie == r.listener
+	}
+	return s.connect(k, netns.SocketAddress(r.to, is.Domain))
+}
+
+// bindBeside binds a socket to the loopback. A server that asks for every address gets that of the
+// loopback: other machines must not reach it. A datagram socket without a port of its own keeps every
+// address, since it could reach no other machine from the loopback.
+//
+// Threat: with SO_REUSEPORT a command could take over connections to a program of the host that set it
+// too, so the port must be free.
+func (s *Sockets) bindBeside(k *socketCall, is netns.Socket, to netip.AddrPort) notify.Reply {
+	if netns.Unspecified(k.addr) {
+		to = netip.AddrPortFrom(netns.LoopbackOf(is), to.Port())
+	}
+	at := netns.SocketAddress(to, is.Domain)
+	switch {
+	case netns.Unspecified(k.addr) && is.Protocol == unix.IPPROTO_UDP && to.Port() == 0:
+		at = netns.Everywhere(is.Domain)
+	case to.Addr().IsLoopback():
+		if who, _ := s.Network.Listener(is.Protocol, to); who == netns.Host && to.Port() != 0 {
+			return notify.Failed(unix.EADDRINUSE)
+		}
+	case netns.HostHas(to.Addr()):
+		return s.refuseInet(k, is, to, unix.EADDRNOTAVAIL)
+	default:
+		return notify.Failed(unix.EADDRNOTAVAIL)
+	}
+	errno := netns.AddressCall(unix.SYS_BIND, k.sock, at)
+	if errno == 0 {
+		s.Network.Own(k.sock)
+	}
+	return notify.Failed(errno)
+}
+
+// ListenBeside makes a listen, on the loopback.
+func (s *Sockets) ListenBeside(n *notify.Notification) notify.Reply {
+	fd, err := TakeFD(n.Thread(), int32(n.Args[0]))
+	if err != nil {
+		return notify.Failed(s.Unread(n, "listen", "network", err))
+	}
+	defer unix.Close(fd)
+	if !n.Waits() {
+		return notify.Failed(unix.ESRCH)
+	}
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	if domain == unix.AF_INET || domain == unix.AF_INET6 {
+		is, ok := netns.SocketOf(fd, domain)
+		at, bound := netns.LocalAddress(fd)
+		switch {
+		case !ok || !bound:
+			return notify.Failed(unix.EINVAL)
+		case at.Port() == 0:
+			if errno := netns.AddressCall(unix.SYS_BIND, fd, netns.SocketAddress(netip.AddrPortFrom(netns.LoopbackOf(is), 0), domain)); errno != 0 {
+				return notify.Failed(errno)
+			}
+		case !at.Addr().IsLoopback():
+			return notify.Failed(unix.EINVAL)
+		}
+		s.Network.Own(fd)
+	}
+	return notify.Failed(kernel.ErrnoOf(unix.Listen(fd, int(int32(n.Args[1])))))
+}

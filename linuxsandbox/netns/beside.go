@@ -1,0 +1,178 @@
+//go:build linux
+
+package netns
+
+import (
+	"net/netip"
+	"os"
+	"sync"
+
+	"codeagent/linuxsandbox/control"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where no network namespace can be made, the sockets of a session's commands are in codeagent's own
+// network. Nothing there keeps a connection inside, so the broker makes each of them (Spec.AskNetwork),
+// to the address that it judged and no other. There is no relay: an allowed host is reached by the
+// command's own socket.
+//
+//	loopback       what a command of the session bound, known by its cookie; else the host's: judged
+//	a name server  codeagent's own name service, on a port of the loopback
+//	elsewhere      judged
+//
+// A command listens on the loopback alone: other machines do not reach it. Programs of this machine
+// do, as they would without a sandbox.
+
+// Beside returns the network of such a session. conf is the text of resolv.conf(5). The error is that of
+// the kernel, which gave no sockets for the name service.
+func Beside(conf string, o Outside) (*Network, error) {
+	n := &Namespaces{conf: parseResolvConf(conf)}
+	for _, at := range []netip.Addr{loopback4, netip.IPv6Loopback()} {
+		for kind, typ := range map[control.DoorKind]int{control.DoorDatagrams: unix.SOCK_DGRAM, control.DoorStreams: unix.SOCK_STREAM} {
+			fd, err := boundSocket(at, typ)
+			if err != nil && at.Is6() {
+				continue // this kernel has no IPv6
+			}
+			if err != nil {
+				n.Close()
+				return nil, err
+			}
+			n.door = append(n.door, control.DoorSocket{Kind: kind, FD: fd})
+		}
+	}
+	places := map[place]netip.AddrPort{}
+	for _, d := range n.door {
+		if at, ok := LocalAddress(d.FD); ok {
+			places[place{d.Kind == control.DoorStreams, at.Addr().Is6()}] = at
+		}
+	}
+	out := n.Serve(o)
+	out.inside, out.beside = out.host, &beside{places: places, own: map[uint64]bool{}, answers: map[uint64]netip.AddrPort{}}
+	for _, server := range n.conf.servers {
+		out.servers[server] = true
+	}
+	return out, nil
+}
+
+var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// boundSocket makes a socket on a free port of the loopback, and listens there if it is for streams.
+func boundSocket(at netip.Addr, typ int) (int, error) {
+	domain := domainOf(at)
+	fd, err := unix.Socket(domain, typ|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, os.NewSyscallError("socket", err)
+	}
+	if errno := AddressCall(unix.SYS_BIND, fd, SocketAddress(netip.AddrPortFrom(at, 0), domain)); errno != 0 {
+		unix.Close(fd)
+		return -1, os.NewSyscallError("bind", errno)
+	}
+	if typ == unix.SOCK_STREAM {
+		if err := unix.Listen(fd, maxStreams); err != nil {
+			unix.Close(fd)
+			return -1, os.NewSyscallError("listen", err)
+		}
+	}
+	return fd, nil
+}
+
+// beside is what a Network knows of the sockets of commands in codeagent's own network, by their
+// cookies.
+type beside struct {
+	// places are where the name service listens.
+	places map[place]netip.AddrPort
+
+	mu sync.Mutex
+	// own are sockets of commands, which may be reached on the loopback. answers are those whose name
+	// server codeagent stands in for, with the address of that server. mu guards both.
+	own     map[uint64]bool
+	answers map[uint64]netip.AddrPort
+}
+
+type place struct{ streams, six bool }
+
+// maxBeside bounds each map of beside. When it is reached, an entry makes room: what the command has it
+// for then fails, and opens nothing.
+const maxBeside = 1 << 14
+
+func keep[V any](m map[uint64]V, cookie uint64, v V) {
+	for old := range m {
+		if len(m) < maxBeside {
+			break
+		}
+		delete(m, old)
+	}
+	m[cookie] = v
+}
+
+// Beside reports whether the commands' sockets are in codeagent's own network.
+func (n *Network) Beside() bool { return n != nil && n.beside != nil }
+
+// Own notes that the socket is a command's, so that other commands of the session may reach it.
+func (n *Network) Own(sock int) {
+	if cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE); err == nil {
+		n.beside.mu.Lock()
+		defer n.beside.mu.Unlock()
+		keep(n.beside.own, cookie, true)
+	}
+}
+
+// Listener is who receives what is sent to a loopback address.
+type Listener int
+
+const (
+	Nobody Listener = iota
+	Session
+	Host
+)
+
+// Listener reports who receives at the loopback address to, and the cookie of the socket. If the kernel
+// gives no answer, it is the host.
+func (n *Network) Listener(protocol int, to netip.AddrPort) (Listener, uint64) {
+	s, ok := n.host.receiver(protocol, to)
+	switch {
+	case !ok:
+		return Host, 0
+	case !s.found:
+		return Nobody, 0
+	}
+	n.beside.mu.Lock()
+	defer n.beside.mu.Unlock()
+	if n.beside.own[s.cookie] {
+		return Session, s.cookie
+	}
+	return Host, s.cookie
+}
+
+// StandIn is where codeagent answers instead of the name server at to. The socket, a copy of the
+// command's, will be connected to it or send there. It reports false where codeagent cannot answer.
+func (n *Network) StandIn(s Socket, to netip.AddrPort) (netip.AddrPort, bool) {
+	at, ok := n.beside.places[place{s.Protocol == unix.IPPROTO_TCP, s.Domain == unix.AF_INET6 && to.Addr().Is6()}]
+	cookie, err := unix.GetsockoptUint64(s.FD, unix.SOL_SOCKET, unix.SO_COOKIE)
+	if !ok || err != nil {
+		return at, false
+	}
+	n.beside.mu.Lock()
+	defer n.beside.mu.Unlock()
+	keep(n.beside.answers, cookie, to)
+	return at, true
+}
+
+// Answers is the name server that codeagent stands in for at the socket with that cookie.
+func (n *Network) Answers(cookie uint64) (netip.AddrPort, bool) {
+	n.beside.mu.Lock()
+	defer n.beside.mu.Unlock()
+	to, ok := n.beside.answers[cookie]
+	return to, ok
+}
+
+// FromStandIn reports whether a message came from the name service.
+func (n *Network) FromStandIn(from netip.AddrPort) bool {
+	for _, at := range n.beside.places {
+		if at == from {
+			return true
+		}
+	}
+	return false
+}
