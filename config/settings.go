@@ -184,7 +184,7 @@ var settings = []setting{
 		doc: "`private`: each session has its own folder for temporary files, named by TMPDIR and, where mounts work, also `/tmp` and `/var/tmp`; of yours there a command reads what its text names. `shared` also opens `/tmp` and `/var/tmp`, which other programs trust."},
 	{key: "sandbox.fallback", wider: map[string]string{"refuse": "warn"}, choices: []string{"refuse", "warn"}, def: `"refuse"`,
 		doc: "What to do on a system where no sandbox works: run nothing, or run unconfined under a standing warning."},
-	{key: "sandbox.required_layers", narrower: true, choices: []string{"landlock", "seccomp", "notify", "userns", "mountns", "netns", "pidns", "cgroup", "seatbelt"},
+	{key: "sandbox.required_layers", narrower: true, choices: []string{"landlock", "seccomp", "notify", "userns", "mountns", "netns", "connect", "pidns", "cgroup", "seatbelt"},
 		doc: "Layers of the sandbox without which nothing runs, beyond those that are always required. `codeagent doctor` lists what works here."},
 	{key: "sandbox.allow_home", def: "false",
 		doc: "Lets the workspace be your home folder, a folder around it, or one around codeagent's own files, which stay shut to commands: reading and writing. It takes mounts and codeagent's broker (`codeagent doctor`); elsewhere such a workspace is refused. Only as `-c sandbox.allow_home=true`, never in a file."},

@@ -335,7 +335,8 @@ func network(p resolved.Policy, e sandbox.Enforcement) string {
 	case p.Network.Mode == sandbox.NetworkAllow && len(p.Network.Hosts) > 0:
 		line = fmt.Sprintf("- Network: only %s, over TCP.\n", list(sandbox.HostsOf(p.Network.Hosts)))
 	}
-	if p.Network.Mode != sandbox.NetworkFull && slices.Contains(e.Active(), "netns") {
+	own := slices.Contains(e.Active(), "netns") || slices.Contains(e.Active(), "connect")
+	if p.Network.Mode != sandbox.NetworkFull && own {
 		line += "- Localhost is the session's own: a command reaches the servers that it starts, or that another running command did, and none of the user's.\n"
 	}
 	if slices.Contains(e.Active(), "pidns") {

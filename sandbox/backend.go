@@ -246,7 +246,7 @@ const (
 )
 
 // Layer is one mechanism of a backend: "landlock", "seccomp", "notify",
-// "userns", "mountns", "netns", "pidns", "cgroup", "seatbelt".
+// "userns", "mountns", "netns", "connect", "pidns", "cgroup", "seatbelt".
 type Layer struct {
 	Name  string     `json:"name"`
 	State LayerState `json:"state"`

@@ -79,7 +79,7 @@ var layerWorth = map[string]struct {
 	duties []duty
 }{
 	"landlock": {"limits on files outside the roots, TCP, devices, signals and abstract sockets", []duty{
-		{what: "limits on TCP", since: 4, layer: "seccomp", how: "no internet socket can be created"},
+		{what: "limits on TCP", since: 4, layer: "seccomp", how: "no internet socket can be created, or codeagent makes its connections"},
 		{what: "limits on the control of devices", since: 5, weakness: "device-ioctl"},
 		{what: "refusal of signals to other processes", since: 6, weakness: "signals", layer: "pidns", how: "the command sees no other process"},
 		{what: "refusal of abstract sockets", since: 6, layer: "seccomp", how: "the filter or codeagent refuses to bind and to connect them"},
@@ -101,7 +101,10 @@ var layerWorth = map[string]struct {
 		{what: "a private /tmp", weakness: "shared-temp", layer: "landlock", how: "/tmp cannot be written; TMPDIR names a private folder"},
 	}},
 	"netns": {"a network that contains only the session's own servers", []duty{
-		{what: "a loopback that the session's commands share", layer: "seccomp", how: "without a network no internet socket can be created, so no command serves another"},
+		{what: "servers of commands that only the session's own reach", weakness: "local-servers", layer: "connect", how: "codeagent makes the session's connections, and other programs of this machine can make theirs"},
+	}},
+	"connect": {"connections that codeagent makes for commands without a network of their own: to allowed hosts, and to the session's own servers", []duty{
+		{what: "allowed hosts, and a loopback that the session's commands share", layer: "seccomp", how: "no internet socket can be created, so no command reaches a host or serves another"},
 	}},
 	"pidns": {"nothing outlives the command; other processes and their memory are hidden", []duty{
 		{what: "the end of all processes that a command leaves behind", weakness: "process-death", partly: true, how: "the keeper finds and ends them"},

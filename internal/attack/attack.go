@@ -37,7 +37,8 @@ type Attack struct {
 	// Harmless is a call of the same kind that asks for nothing, if a kernel may end the process that
 	// makes one: on such a machine the attack is not possible.
 	Harmless func() error
-	// Network means that the call is allowed, and harmless, in the command's own network.
+	// Network means that the call is allowed, and harmless, in the command's own network, and where the broker
+	// makes its connections.
 	Network bool
 	// Own is the layer of the sandbox with which the call is allowed, since it then reaches only what is
 	// the command's own; empty for none.

@@ -62,10 +62,16 @@ const (
 // user other than root has only one.
 func InSettings(t *testing.T, together bool, most int, start func(t *testing.T, s Setting) *exec.Cmd) {
 	t.Helper()
+	InThese(t, together, settingsOf(t, most), start)
+}
+
+// InThese does so in the given settings.
+func InThese(t *testing.T, together bool, settings []Setting, start func(t *testing.T, s Setting) *exec.Cmd) {
+	t.Helper()
 	if together {
 		t.Parallel() // with other tests of settings, after all tests that use this process alone
 	}
-	for _, s := range settingsOf(t, most) {
+	for _, s := range settings {
 		t.Run(s.Name, func(t *testing.T) {
 			if together {
 				t.Parallel()

@@ -29,7 +29,7 @@ type job struct {
 	script string
 	// says must appear in the output.
 	says string
-	// layer is the layer without which the job cannot work, and why the reason.
+	// layer is the layer without which the job cannot work, or two of which it needs one; why is the reason.
 	layer, why string
 	// optional programs may be missing, also in CI.
 	optional bool
@@ -120,7 +120,7 @@ func (j job) ruledOut(e sandbox.Enforcement, s attack.Setting) string {
 		return "not as root"
 	case j.only0 && os.Getuid() != 0:
 		return "only as root"
-	case j.layer != "" && !slices.Contains(e.Active(), j.layer):
+	case j.layer != "" && !slices.ContainsFunc(strings.Fields(j.layer), func(layer string) bool { return slices.Contains(e.Active(), layer) }):
 		return "needs the layer " + j.layer + ": " + j.why
 	}
 	for _, program := range strings.Fields(j.needs) {

@@ -19,6 +19,7 @@ import (
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/filter"
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/netns"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -72,9 +73,12 @@ func answerAll(t *testing.T, b *Broker, numbers map[string]int, tid int, blind b
 	values := []uint64{0, 1, 0o600, 0o4755, unix.O_WRONLY | unix.O_CREAT, unix.O_TMPFILE | unix.O_RDWR, ^uint64(99), 999, ^uint64(0), uint64(os.Getpid()), 16, 24, unix.TIOCSWINSZ,
 		uint64(uintptr(unsafe.Pointer(&path[0])))}
 	allowed := map[notify.Rule][]string{
-		notify.ByCaller:  {"umask", "exit_group", "getsockname", "getpeername", "listen"},
+		notify.ByCaller:  {"umask", "exit_group", "getsockname", "getpeername", "recvfrom", "recvmsg", "recvmmsg", "listen"},
 		notify.ByNetwork: {"sendto", "sendmsg", "sendmmsg"},
 		notify.ByDomain:  {"ptrace", "process_vm_readv", "process_vm_writev"},
+	}
+	if b.handlers.sockets.AskInet { // a socket of the host's network: no call proceeds that gives it an address
+		allowed[notify.ByCaller], allowed[notify.ByNetwork] = allowed[notify.ByCaller][:7], nil
 	}
 	allowed[notify.BySignals] = []string{"kill", "pidfd_open"}
 	for _, c := range calls.Files {
@@ -135,6 +139,9 @@ func notifiedSpecs(t *testing.T) map[string]*spec.Spec {
 		t.Cleanup(func() { os.RemoveAll(ws) })
 		out[name] = &spec.Spec{Ask: true, Network: true, HostNet: 1, Reads: base == "/var/tmp", Signals: true, Command: spec.Command{Dir: ws}, KeepFileCaps: os.Getuid() == 0 && base == kernel.ShmDir}
 	}
+	beside := *out["elsewhere"]
+	beside.Network, beside.HostNet, beside.AskNetwork, beside.PathSockets = false, 0, true, true
+	out["in codeagent's own network"] = &beside
 	return out
 }
 
@@ -144,8 +151,16 @@ func notifiedBroker(t *testing.T, spec *spec.Spec) *Broker {
 	declared := sandbox.WorkspaceWrite(ws)
 	declared.Temp = filepath.Join(ws, "temp")
 	p := sandboxtest.Resolved(declared)
+	session := &Session{Files: new(judge.Files)}
+	if spec.AskNetwork {
+		var err error
+		if session.Net, err = netns.Beside("", netns.Outside{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(session.Net.Close)
+	}
 	b, err := assemble(Options{
-		Policy: p, Protection: judge.PlanProtection(p, []string{ws}, nil), Order: spec, Session: &Session{Files: new(judge.Files)},
+		Policy: p, Protection: judge.PlanProtection(p, []string{ws}, nil), Order: spec, Session: session,
 		Taking: sockets.TakesCopies, Life: t.Context(),
 	})
 	if err != nil {

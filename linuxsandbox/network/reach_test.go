@@ -19,6 +19,7 @@ import (
 	"codeagent/internal/machine"
 	"codeagent/linuxsandbox/backendtest"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // visited is a server on the host that records whether anybody connected.
@@ -158,7 +159,9 @@ race(lambda: (os.dup2(other.fileno(), s.fileno()), os.dup2(own.fileno(), s.filen
 			if no.forget() {
 				t.Errorf("it was reached: %q", text)
 			}
-			if len(targetsOf(denials)) == 0 {
+			// A way that the broker cannot follow is one that the kernel does not have, so programs take another.
+			missing := strings.Contains(text, "not supported") && !sandboxtest.HasLayer(t, th.Backend, "netns")
+			if len(targetsOf(denials)) == 0 && !missing {
 				t.Errorf("nothing was refused: %q %+v", text, denials)
 			}
 		})

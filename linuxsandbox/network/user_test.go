@@ -2,11 +2,26 @@
 
 package network
 
-import "testing"
+import (
+	"os/exec"
+	"testing"
 
-// TestNetworkInSettings runs those that hold wherever commands have sockets.
-func TestNetworkInSettings(t *testing.T) {
-	tests.InSettings(t, "^(TestAllowed(Hosts|ToGo)|TestRefused(Bind|Names)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$")
+	"codeagent/internal/attack"
+	"codeagent/internal/machine"
+)
+
+// anywhere are the tests that hold wherever commands have sockets.
+const anywhere = "^(TestAllowed(Hosts|ToGo)|TestRefused(Bind|Names)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$"
+
+// TestNetworkBeside runs them where commands have no network of their own.
+func TestNetworkBeside(t *testing.T) {
+	var beside []attack.Setting
+	for _, s := range attack.Settings {
+		if s.Surroundings == attack.SurroundNoNamespaces {
+			beside = append(beside, s)
+		}
+	}
+	attack.InThese(t, true, machine.Pick(t, t.Name(), 1, len(beside), beside), func(t *testing.T, s attack.Setting) *exec.Cmd { return tests.Command(t, s, anywhere) })
 }
 
 // TestNetworkAsUser runs the tests of refused and allowed connections for a user without

@@ -84,6 +84,9 @@ func checkNetwork(p resolved.Policy, f Facts) error {
 	}
 	names := sandbox.HostsOf(p.Network.Hosts)
 	why := cmp.Or(f.NoSockets, notifyLayer(f).Reason)
+	if f.HostNet == 0 {
+		why = networkLayer(p, f).Reason + "; " + f.noCopies()
+	}
 	return fmt.Errorf("single hosts cannot be opened inside this sandbox (%s): it has no network or all of it; "+
 		"what needs %s can only run outside the sandbox", why, strings.Join(names, ", "))
 }
@@ -147,19 +150,25 @@ func layers(p resolved.Policy, f Facts) []sandbox.Layer {
 		layer("userns", f.Namespaces && !f.Root, "a helper was started in one, and could mount", user),
 		layer("mountns", f.Namespaces, "mounts were made in one, and made read-only", f.NamespacesWhy),
 		networkLayer(p, f),
-		askingLayer(p, f),
 		layer("pidns", f.ownPIDs(), "a helper ran as process 1 of its own", cmp.Or(f.NoPIDs, f.NamespacesWhy)),
-	}, groupLayer(f.Groups))
+	}, connectLayer(p, f), groupLayer(f.Groups))
 }
 
-// askingLayer is the broker as the maker of every connection. It is absent where commands have a network of
-// their own or all of the host's.
-func askingLayer(p resolved.Policy, f Facts) sandbox.Layer {
-	why := "not needed: " + networkLayer(p, f).Reason
-	if notHostNet(p, f) == 0 && p.Network.Mode != sandbox.NetworkFull {
-		why = cmp.Or(f.NoSockets, notifyLayer(f).Reason)
+// connectLayer is the broker as the maker of every connection; nil where commands have a network of their own
+// or all of the host's.
+func connectLayer(p resolved.Policy, f Facts) []sandbox.Layer {
+	if f.HostNet != 0 || p.Network.Mode == sandbox.NetworkFull {
+		return nil
 	}
-	return layer("connect", asksNetwork(p, f), "a command's socket could be copied; the broker makes every connection and sends every message", why)
+	return []sandbox.Layer{layer("connect", asksNetwork(p, f), "a command's socket could be copied, and names are served", f.noCopies())}
+}
+
+// noCopies is why the broker cannot copy a command's sockets.
+func (f Facts) noCopies() string {
+	if !f.Broker {
+		return "the broker is not there: " + notifyLayer(f).Reason
+	}
+	return cmp.Or(f.NoSockets, "what is around codeagent refuses it copies of a command's descriptors (pidfd_getfd)")
 }
 
 // layer is one that is active, as what was tried showed, or absent for the reason why.
@@ -174,7 +183,7 @@ func layer(name string, active bool, tried, why string) sandbox.Layer {
 func (f Facts) ownPIDs() bool { return f.Namespaces && f.NoPIDs == "" }
 
 // networkLayer is the session's own network. Where it is absent the network is still shut: the
-// broker makes every connection (askingLayer), or the filter refuses every INET socket.
+// broker makes every connection (connectLayer), or the filter refuses every INET socket.
 func networkLayer(p resolved.Policy, f Facts) sandbox.Layer {
 	why := f.NamespacesWhy
 	if p.Network.Mode == sandbox.NetworkFull {

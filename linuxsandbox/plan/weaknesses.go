@@ -37,6 +37,9 @@ func list(names []string) string { return short.List(names, mostNamed) }
 
 func weaknesses(p resolved.Policy, f Facts) []sandbox.Weakness {
 	return those(slices.Concat(fileWeaknesses(p, f), recordWeaknesses(p, f), kernelWeaknesses(f), limitWeaknesses(p.Limits, f), []possible{
+		{asksNetwork(p, f), "local-servers",
+			"a program of this machine, of any user, can connect to what a command serves on the loopback",
+			"commands have no network of their own: " + f.NamespacesWhy, ""},
 		{!f.ownPIDs(), "process-death",
 			"a process the command left behind survives when something outside kills codeagent and the keeper at the same time",
 			"commands have no PID namespace of their own: " + cmp.Or(f.NoPIDs, f.NamespacesWhy), ""},
@@ -46,10 +49,6 @@ func weaknesses(p resolved.Policy, f Facts) []sandbox.Weakness {
 // fileWeaknesses are what a command can do to files.
 func fileWeaknesses(p resolved.Policy, f Facts) []possible {
 	noBroker := "the broker is not there: " + notifyLayer(f).Reason
-	noCopies := cmp.Or(f.NoSockets, "what is around codeagent refuses it copies of a command's descriptors (pidfd_getfd)")
-	if !f.Broker {
-		noCopies = noBroker
-	}
 	names := slices.Concat(p.Protected.Names, f.unheld(p.Protected.Paths))
 	unprotected := len(names) > 0 && len(p.Roots) > 0 && !f.Broker
 	matching := "a command can read files that match " + list(p.DenyGlobs)
@@ -61,7 +60,7 @@ func fileWeaknesses(p resolved.Policy, f Facts) []possible {
 			"Landlock does not handle metadata, read-only mounts cannot be made here (" + f.NamespacesWhy + "), and " + noBroker, ""},
 		{!f.locks(), "locks",
 			"a command can lock (flock) files that it may only read: programs outside that lock them wait until it ends",
-			"a descriptor that is open to read is enough, and " + noCopies, ""},
+			"a descriptor that is open to read is enough, and " + f.noCopies(), ""},
 		{unprotected && !f.Namespaces, "protected",
 			"a command can change these protected names inside the write roots: " + list(names),
 			"Landlock cannot take a right away inside a root, and read-only mounts cannot be made here: " + f.NamespacesWhy, ""},
