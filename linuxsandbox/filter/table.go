@@ -448,6 +448,10 @@ var table = []rule{
 	{calls: []string{"recvmsg", "recvmmsg"}, only: inetAsked, do: ask,
 		why: "the same"},
 	{calls: []string{"setsockopt"}, only: inetAsked, when: []test{
+		{arg: 1, in: []uint32{unix.IPPROTO_TCP}}, {arg: 2, in: []uint32{unix.TCP_FASTOPEN_CONNECT}},
+	}, do: enoprotoopt,
+		why: "a connect would only note the address, and another server may be there when the first bytes leave"},
+	{calls: []string{"setsockopt"}, only: inetAsked, when: []test{
 		{arg: 1, in: []uint32{unix.IPPROTO_IP}}, {arg: 2, in: harmlessIP, not: true},
 	}, do: enoprotoopt,
 		why: "a source route sends packets elsewhere than to their address, and joining a group tells the network its number"},

@@ -191,3 +191,47 @@ sendto HEARD ECONNREFUSED`); got != targets {
 		}
 	}
 }
+
+// TestMessagesBeside: a message that the broker sends gets there whole, waits as the program asked, and takes
+// descriptors with it.
+func TestMessagesBeside(t *testing.T) {
+	b := backendtest.NewPlain(t)
+	defer b.Close()
+	th := backendtest.NewTheatre(t, b)
+	text, denials := th.Python(t, `
+import array, ctypes, errno, signal, struct, threading, time
+def say(f, *a):
+    try: return f(*a)
+    except OSError as e: return errno.errorcode[e.errno]
+a, b = socket.socketpair()
+def reader():
+    total = 0
+    while total < 700000: time.sleep(0.002); total += len(b.recv(65536))
+    print("read", total)
+t = threading.Thread(target=reader); t.start()
+print("sent", a.sendmsg([b"x" * 300000, b"y" * 400000])); t.join()
+a.setblocking(False); full = 0
+while (n := say(a.sendmsg, [bytes(4096)])) != "EAGAIN": full += n
+print("full" if full else "empty")
+a.setblocking(True); a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 200000)); print(say(a.sendmsg, [bytes(4096)]))
+a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))
+def stop(*_): raise InterruptedError(errno.EINTR, "stopped")
+signal.signal(signal.SIGALRM, stop); signal.setitimer(signal.ITIMER_REAL, 0.2); print(say(a.sendmsg, [bytes(4096)]))
+b.close(); print(say(a.sendmsg, [b"x"]))
+a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET); r, w = os.pipe()
+print(socket.send_fds(a, [b"with a pipe"], [w] * 20)); got = socket.recv_fds(b, 99, 20); os.write(got[1][19], b"through"); print(got[0], len(got[1]), os.read(r, 9))
+print(say(a.sendmsg, [b"x"], [(socket.SOL_SOCKET, 2, struct.pack("3i", os.getpid(), 0, 0))]))
+receiver, sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+receiver.bind(("127.0.0.1", 0)); sender.connect(receiver.getsockname())
+libc = ctypes.CDLL(None, use_errno=True)
+text = ctypes.create_string_buffer(b"abc"); piece = struct.pack("QQ", ctypes.addressof(text), 3); pieces = ctypes.create_string_buffer(piece)
+many = ctypes.create_string_buffer(struct.pack("QIIQQQQiiIi", 0, 0, 0, ctypes.addressof(pieces), 1, 0, 0, 0, 0, 0, 0) * 100, 6400)
+n = libc.sendmmsg(sender.fileno(), many, 100, 0)
+print(n, struct.unpack_from("I", many.raw, 56)[0], sum(len(receiver.recv(9)) for _ in range(n)))
+print(say(sender.sendmsg, [bytes(70000)]), say(sender.sendmsg, [b""]), len(receiver.recv(9)))
+print(libc.sendmsg(sender.fileno(), ctypes.c_void_p(8), 0), errno.errorcode[ctypes.get_errno()], libc.sendmsg(99, many, 0), errno.errorcode[ctypes.get_errno()])`)
+	want := "sent 700000\nread 700000\n"
+	if text = strings.Replace(text, "read 700000\nsent 700000\n", want, 1); text != want+"full\nEAGAIN\nEINTR\nEPIPE\n11\nb'with a pipe' 20 b'through'\nEPERM\n64 3 192\nEMSGSIZE 0 0\n-1 EFAULT -1 EBADF\n" || len(denials) > 0 {
+		t.Errorf("%q, %+v", text, denials)
+	}
+}

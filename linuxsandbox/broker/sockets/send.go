@@ -28,7 +28,7 @@ const (
 	maxMessages = 64
 	// maxPieces is the kernel's UIO_MAXIOV.
 	maxPieces = 1024
-	// maxControl bounds the ancillary data of a message. The kernel passes at most 253 descriptors.
+	// maxControl bounds the ancillary data of a message, which carries at most 253 descriptors.
 	maxControl = 4096
 )
 
@@ -39,7 +39,8 @@ const (
 	messagesEach  = 64
 )
 
-// sentCall is a send that is being made.
+// sentCall is a send that is being made. While it waits it holds the socket, and reads the command's memory
+// anew when it can go on: thousands of threads may wait.
 type sentCall struct {
 	n       notify.Notification
 	name    string
@@ -54,23 +55,11 @@ type sentCall struct {
 	sent, bytes int
 }
 
-// outgoing is one message. rights are descriptors of codeagent's that go with it.
+// outgoing is one message, by where its struct msghdr is in memory; 0 for that of a sendto. to is where it
+// goes, nil for where the socket is connected.
 type outgoing struct {
-	name, data []byte
-	control    []byte
-	rights     []int
-	to         unix.Sockaddr
-	// length is where sendmmsg reports the bytes that were sent; 0 for nowhere.
-	length uint64
-}
-
-func (c *sentCall) close() {
-	for _, m := range c.out {
-		for _, fd := range m.rights {
-			unix.Close(fd)
-		}
-	}
-	unix.Close(c.sock)
+	at uint64
+	to unix.Sockaddr
 }
 
 // SendBeside makes sendto, sendmsg and sendmmsg.
@@ -85,43 +74,25 @@ func (s *Sockets) SendBeside(n *notify.Notification) notify.Reply {
 	}
 	a, waits := s.send(c)
 	if !waits {
-		c.close()
+		unix.Close(c.sock)
 		return a
 	}
-	return s.inTurn(n, func() { s.finishSending(c) }, c.close)
+	return s.inTurn(n, func() { s.finishSending(c) }, func() { unix.Close(c.sock) })
 }
 
 // send examines the call and tries it. waits: the command's own call would block.
 func (s *Sockets) send(c *sentCall) (a notify.Reply, waits bool) {
-	var err error
-	if c.domain, err = unix.GetsockoptInt(c.sock, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil {
-		return notify.Failed(kernel.ErrnoOf(err)), false
-	}
-	if c.kind, err = unix.GetsockoptInt(c.sock, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
-		return notify.Failed(kernel.ErrnoOf(err)), false
-	}
-	if c.out, err = s.messages(c); err != nil {
-		return notify.Failed(s.Unread(&c.n, c.name, sandbox.KindNetwork, err)), false
-	}
-	if !c.n.Waits() {
-		return notify.Failed(unix.ESRCH), false
-	}
 	if c.flags&unix.MSG_FASTOPEN != 0 {
 		return notify.Failed(unix.EOPNOTSUPP), false
 	}
-	for i := range c.out {
-		to, r := s.receiver(c, &c.out[i])
-		switch {
-		case r.errno == 0:
-			continue
-		case i > 0:
-			c.out = c.out[:i] // the program sends it again as the first
-		case r.denied:
-			return s.denyHost(&c.n, c.name, to, r.errno), false
-		default:
-			return notify.Failed(r.errno), false
+	for _, option := range []struct {
+		number int
+		value  *int
+	}{{unix.SO_DOMAIN, &c.domain}, {unix.SO_TYPE, &c.kind}} {
+		var err error
+		if *option.value, err = unix.GetsockoptInt(c.sock, unix.SOL_SOCKET, option.number); err != nil {
+			return notify.Failed(kernel.ErrnoOf(err)), false
 		}
-		break
 	}
 	flags, err := unix.FcntlInt(uintptr(c.sock), unix.F_GETFL, 0)
 	if err != nil {
@@ -129,26 +100,84 @@ func (s *Sockets) send(c *sentCall) (a notify.Reply, waits bool) {
 	}
 	c.patient = flags&unix.O_NONBLOCK == 0 && c.flags&unix.MSG_DONTWAIT == 0
 	c.until = sendLimit(c.sock)
+	if a, ok := s.judge(c); !ok {
+		return a, false
+	}
 	return c.try()
 }
 
+// judge finds the receiver of each message. It is false if the first one goes nowhere.
+func (s *Sockets) judge(c *sentCall) (a notify.Reply, ok bool) {
+	at, count := uint64(0), 1
+	if c.n.NR != unix.SYS_SENDTO {
+		at = c.n.Args[1]
+	}
+	if c.n.NR == unix.SYS_SENDMMSG {
+		count = int(min(uint32(c.n.Args[2]), maxMessages))
+	}
+	for range count {
+		name, err := c.receiverName(at)
+		if err == nil && !c.n.Waits() {
+			err = unix.ESRCH
+		}
+		var to netip.AddrPort
+		var r route
+		m := outgoing{at: at}
+		if err == nil {
+			to, r = s.receiver(c, &m, name)
+		}
+		switch {
+		case (err != nil || r.errno != 0) && len(c.out) > 0:
+			return a, true // the program sends this one again as the first
+		case err != nil:
+			return notify.Failed(s.Unread(&c.n, c.name, sandbox.KindNetwork, err)), false
+		case r.denied:
+			return s.denyHost(&c.n, c.name, to, r.errno), false
+		case r.errno != 0:
+			return notify.Failed(r.errno), false
+		}
+		c.out = append(c.out, m)
+		at += messagesEach
+	}
+	return a, true
+}
+
+// receiverName reads the address that a message names; none for where the socket is connected.
+func (c *sentCall) receiverName(at uint64) ([]byte, error) {
+	from, size := c.n.Args[4], uint64(uint32(c.n.Args[5]))
+	if at != 0 {
+		h, err := readHeader(c.n.Thread(), at)
+		if err != nil {
+			return nil, err
+		}
+		from, size = h.name, h.nameSize
+	}
+	if from == 0 || size == 0 {
+		return nil, nil
+	}
+	if size > maxAddress {
+		return nil, unix.EINVAL
+	}
+	return notify.ReadMemory(c.n.Thread(), from, int(size))
+}
+
 // receiver judges the receiver of a message, and sets it.
-func (s *Sockets) receiver(c *sentCall, m *outgoing) (to netip.AddrPort, r route) {
+func (s *Sockets) receiver(c *sentCall, m *outgoing, name []byte) (to netip.AddrPort, r route) {
 	switch {
 	case c.domain == unix.AF_NETLINK:
-		if len(m.name) > 0 && !toKernel(m.name) {
+		if len(name) > 0 && !toKernel(name) {
 			return to, route{errno: unix.EPERM}
 		}
 		m.to = &unix.SockaddrNetlink{Family: unix.AF_NETLINK}
 		return to, r
 	case c.domain == unix.AF_UNIX && c.kind == unix.SOCK_DGRAM:
 		return to, route{errno: unix.EPERM} // each message could have an address of its own
-	case c.domain == unix.AF_UNIX, c.kind == unix.SOCK_STREAM, len(m.name) == 0:
+	case c.domain == unix.AF_UNIX, c.kind == unix.SOCK_STREAM, len(name) == 0:
 		return to, r // it goes where the socket is connected
 	case c.domain != unix.AF_INET && c.domain != unix.AF_INET6:
 		return to, route{errno: unix.EPERM}
 	}
-	to, parsed := netns.ParseAddress(m.name)
+	to, parsed := netns.ParseAddress(name)
 	if !parsed || c.domain == unix.AF_INET && to.Addr().Is6() {
 		return to, route{errno: unix.EAFNOSUPPORT}
 	}
@@ -166,43 +195,65 @@ func (s *Sockets) receiver(c *sentCall, m *outgoing) (to netip.AddrPort, r route
 func (c *sentCall) try() (a notify.Reply, waits bool) {
 	for c.sent < len(c.out) {
 		m := &c.out[c.sent]
-		control := m.control
-		if len(m.rights) > 0 && c.bytes == 0 {
-			control = unix.UnixRights(m.rights...)
-		}
-		n, err := unix.SendmsgN(c.sock, m.data[c.bytes:], control, m.to, c.flags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-		if err == unix.EINTR {
+		n, whole, err := c.sendOne(m)
+		switch {
+		case err == unix.EINTR:
 			continue
-		}
-		if err == unix.EAGAIN && c.patient {
+		case err == unix.EAGAIN && c.patient:
 			return a, true
-		}
-		if err != nil {
-			if c.sent == 0 && c.bytes == 0 {
-				return notify.Failed(kernel.ErrnoOf(err)), false
-			}
+		case err != nil && c.sent == 0 && c.bytes == 0:
+			return notify.Failed(kernel.ErrnoOf(err)), false
+		case err != nil:
 			return c.done(), false
 		}
-		if c.bytes += n; c.bytes < len(m.data) && c.patient && c.kind == unix.SOCK_STREAM {
+		if c.bytes += n; c.bytes < whole && c.patient && c.kind == unix.SOCK_STREAM {
 			continue // a blocking call sends all of it
-		}
-		if errno := c.report(m); errno != 0 {
-			return notify.Failed(errno), false
 		}
 		c.sent++
 		if c.n.NR == unix.SYS_SENDMMSG {
+			if errno := writeMemory(&c.n, m.at+messageHeader, binary.NativeEndian.AppendUint32(nil, uint32(c.bytes))); errno != 0 {
+				return notify.Failed(errno), false
+			}
 			c.bytes = 0
 		}
 	}
 	return c.done(), false
 }
 
-// report writes the number of bytes for sendmmsg.
-func (c *sentCall) report(m *outgoing) unix.Errno {
-	if m.length == 0 {
-		return 0
+// sendOne sends what is left of a message. n is what the socket took of it, and whole the bytes of the message.
+func (c *sentCall) sendOne(m *outgoing) (n, whole int, err error) {
+	h := header{pieces: []piece{{c.n.Args[1], c.n.Args[2]}}}
+	if m.at != 0 {
+		if h, err = readHeader(c.n.Thread(), m.at); err != nil {
+			return 0, 0, err
+		}
 	}
-	return writeMemory(&c.n, m.length, binary.NativeEndian.AppendUint32(nil, uint32(c.bytes)))
+	data, err := c.data(h.pieces)
+	if err != nil {
+		return 0, 0, err
+	}
+	var control []byte
+	if h.control != 0 && h.controlSize != 0 && c.bytes == 0 {
+		if h.controlSize > maxControl {
+			return 0, 0, unix.EINVAL
+		}
+		text, err := notify.ReadMemory(c.n.Thread(), h.control, int(h.controlSize))
+		if err != nil {
+			return 0, 0, err
+		}
+		var rights []int
+		control, rights, err = c.ancillary(text)
+		defer func() {
+			for _, fd := range rights {
+				unix.Close(fd)
+			}
+		}()
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	n, err = unix.SendmsgN(c.sock, data[min(c.bytes, len(data)):], control, m.to, c.flags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	return n, len(data), err
 }
 
 // done is the reply: the bytes that were sent, or the messages.
@@ -244,69 +295,8 @@ func (s *Sockets) finishSending(c *sentCall) {
 
 func late(until time.Time) bool { return !until.IsZero() && time.Now().After(until) }
 
-// messages reads what the call sends.
-func (s *Sockets) messages(c *sentCall) ([]outgoing, error) {
-	n, tid := &c.n, c.n.Thread()
-	if n.NR == unix.SYS_SENDTO {
-		m := outgoing{}
-		size := int32(n.Args[5])
-		if size < 0 || size > maxAddress {
-			return nil, unix.EINVAL
-		}
-		var err error
-		if m.name, err = notify.ReadMemory(tid, n.Args[4], int(size)); err == nil {
-			m.data, err = c.data([]piece{{n.Args[1], n.Args[2]}})
-		}
-		return []outgoing{m}, err
-	}
-	at, count, step := n.Args[1], 1, uint64(0)
-	if n.NR == unix.SYS_SENDMMSG {
-		count, step = int(min(uint32(n.Args[2]), maxMessages)), messagesEach
-	}
-	var out []outgoing
-	for ; count > 0; count-- {
-		m, err := c.message(at)
-		if err != nil {
-			if len(out) > 0 {
-				break
-			}
-			return nil, err
-		}
-		if step > 0 {
-			m.length = at + messageHeader
-		}
-		out = append(out, m)
-		at += step
-	}
-	return out, nil
-}
-
 // piece is a struct iovec.
 type piece struct{ at, size uint64 }
-
-// message reads one struct msghdr.
-func (c *sentCall) message(at uint64) (m outgoing, err error) {
-	h, err := readHeader(c.n.Thread(), at)
-	if err != nil {
-		return m, err
-	}
-	if h.nameSize > maxAddress || h.controlSize > maxControl {
-		return m, unix.EINVAL
-	}
-	if h.name != 0 {
-		if m.name, err = notify.ReadMemory(c.n.Thread(), h.name, int(h.nameSize)); err != nil {
-			return m, err
-		}
-	}
-	if m.data, err = c.data(h.pieces); err != nil || h.control == 0 || h.controlSize == 0 {
-		return m, err
-	}
-	control, err := notify.ReadMemory(c.n.Thread(), h.control, int(h.controlSize))
-	if err == nil {
-		err = c.ancillary(&m, control)
-	}
-	return m, err
-}
 
 // header is a struct msghdr.
 type header struct {
@@ -354,11 +344,12 @@ func (c *sentCall) data(pieces []piece) (out []byte, err error) {
 }
 
 // ancillary takes from control what goes with the message: descriptors, and how a packet is made. What
-// else there is says where a packet leaves, which the route does.
-func (c *sentCall) ancillary(m *outgoing, control []byte) error {
+// else there is says where a packet leaves, which the route does. The caller closes rights, the copies of
+// the descriptors, also after an error.
+func (c *sentCall) ancillary(control []byte) (out []byte, rights []int, err error) {
 	all, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	for _, one := range all {
 		level, kind := one.Header.Level, one.Header.Type
@@ -366,24 +357,27 @@ func (c *sentCall) ancillary(m *outgoing, control []byte) error {
 		case c.domain == unix.AF_UNIX && level == unix.SOL_SOCKET && kind == unix.SCM_RIGHTS:
 			fds, err := unix.ParseUnixRights(&one)
 			if err != nil {
-				return err
+				return nil, rights, err
 			}
 			for _, fd := range fds {
 				own, err := TakeFD(c.n.Thread(), int32(fd))
 				if err != nil {
-					return err
+					return nil, rights, err
 				}
-				m.rights = append(m.rights, own)
+				rights = append(rights, own)
 			}
 		case c.domain == unix.AF_UNIX:
-			return unix.EPERM // the kernel would vouch for codeagent, not for the command
+			return nil, rights, unix.EPERM // the kernel would vouch for codeagent, not for the command
 		case level == unix.IPPROTO_UDP && kind == unix.UDP_SEGMENT,
 			level == unix.IPPROTO_IP && (kind == unix.IP_TOS || kind == unix.IP_TTL),
 			level == unix.IPPROTO_IPV6 && (kind == unix.IPV6_TCLASS || kind == unix.IPV6_HOPLIMIT):
-			m.control = append(m.control, encodeControl(one)...)
+			out = append(out, encodeControl(one)...)
 		}
 	}
-	return nil
+	if len(rights) > 0 {
+		out = append(out, unix.UnixRights(rights...)...)
+	}
+	return out, rights, nil
 }
 
 // encodeControl is one control message as the kernel takes it.
