@@ -181,16 +181,13 @@ func describeModel(ctx context.Context, b *workspace.Workspace, w io.Writer) {
 	provider, name, ok := b.Config.Choose(b.Stdio.Env)
 	if !ok {
 		fmt.Fprintln(w, "model    none configured: start codeagent and choose one, or set OPENAI_API_KEY or OPENAI_BASE_URL; without a model codeagent plays the tour")
-		for _, offer := range providers.Of(b).Servers(ctx)() {
+		for _, offer := range providers.Of(b).Servers(ctx) {
 			fmt.Fprintf(w, "         %s\n", offer)
 		}
 		return
 	}
 	client, provider, err := providers.Of(b).Client(provider, true)
 	from := provider.KeySource(b.Stdio.Env)
-	if err == nil && provider.Lacks(b.Stdio.Env) != "" {
-		err = providers.NoKey(provider, b.Stdio.Env, b.Paths.File)
-	}
 	if err == nil {
 		var served []string
 		if served, err = client.Models(ctx); err == nil {

@@ -65,9 +65,9 @@ func (ps Providers) List(ctx context.Context, now Chosen, attended bool) ([]List
 	var out []ListedModel
 	for i, p := range from {
 		for _, name := range served[i] {
-			title := Chosen{from: p}.Title(name)
-			if !slices.ContainsFunc(out, func(l ListedModel) bool { return l.Title == title }) {
-				out = append(out, ListedModel{modelName{p, name}, title, about(ps.cfg.LimitsOf(p, name))})
+			one := ps.Listed(p, name)
+			if !slices.ContainsFunc(out, func(l ListedModel) bool { return l.Title == one.Title }) {
+				out = append(out, one)
 			}
 		}
 	}
@@ -187,22 +187,19 @@ func (c Chosen) probe(ctx context.Context, patience time.Duration) error {
 // once, and the search must not delay the start.
 const lookTime = 400 * time.Millisecond
 
-// Servers asks the usual loopback ports which models are served there, without a key. The
-// returned function waits for the answer: an offer for each server, in the order of the list
-// of providers.
-func (ps Providers) Servers(ctx context.Context) func() []Offer {
+// Servers asks the usual loopback ports which models are served there, without a key: an offer
+// for each server that answers, in the order of the list of providers.
+func (ps Providers) Servers(ctx context.Context) []Offer {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
 	servers := ps.cfg.LocalServers()
 	offers := make([]Offer, len(servers))
 	var all sync.WaitGroup
 	for i, p := range servers {
 		all.Go(func() { offers[i] = offer(ctx, p) }) // ends with ctx
 	}
-	return sync.OnceValue(func() []Offer {
-		all.Wait()
-		cancel()
-		return slices.DeleteFunc(offers, func(o Offer) bool { return len(o.models) == 0 })
-	})
+	all.Wait()
+	return slices.DeleteFunc(offers, func(o Offer) bool { return len(o.models) == 0 })
 }
 
 // Offer is a server on this machine that could be used.

@@ -118,7 +118,6 @@ func (ps Providers) Choose(ctx context.Context, w Wish) (Chosen, error) {
 	if !w.Needed {
 		return Chosen{}, nil
 	}
-	found := ps.Servers(ctx)
 	err := errors.New("no model is configured")
 	if prefix, _, cut := strings.Cut(name, "/"); cut {
 		err = fmt.Errorf("no provider is configured, and %q is not the name of one", prefix)
@@ -127,7 +126,7 @@ func (ps Providers) Choose(ctx context.Context, w Wish) (Chosen, error) {
 		"set OPENAI_API_KEY, or OPENAI_BASE_URL for anything that speaks the OpenAI API",
 		"or name a provider and its model: --model groq/NAME (codeagent help config lists them)",
 	}
-	for _, o := range found() {
+	for _, o := range ps.Servers(ctx) {
 		hints = append(hints, o.String())
 	}
 	if gone != nil {
@@ -147,9 +146,6 @@ func (ps Providers) connect(ctx context.Context, p config.Provider, name string,
 	client, p, err := ps.Client(p, attended)
 	if err != nil {
 		return Chosen{}, err
-	}
-	if p.Lacks(ps.env) != "" {
-		return Chosen{}, NoKey(p, ps.env, ps.paths.File)
 	}
 	unnamed := name == ""
 	if unnamed && strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
@@ -178,11 +174,6 @@ func (ps Providers) connect(ctx context.Context, p config.Provider, name string,
 	}
 	c.Limits, c.Rules = first.Known(c.Name)
 	return c, nil
-}
-
-// NoKey says that p has no key, and what to do about that.
-func NoKey(p config.Provider, env func(string) string, file string) error {
-	return cli.Hinted(cli.ExitSignIn, fmt.Errorf("no key for the provider %s", p.Name), p.KeyHints(env, file)...)
 }
 
 // nameOne is the hint for a provider that does not list its models.
@@ -256,11 +247,15 @@ type client interface {
 	Close()
 }
 
-// Client returns the client of a provider, and the provider with its variables filled in.
+// Client returns the client of a provider that has its key, and the provider with its variables filled in.
 func (ps Providers) Client(p config.Provider, attended bool) (client, config.Provider, error) {
 	p, err := p.Resolve(ps.env)
 	if err != nil {
 		return nil, p, cli.Usage(err)
+	}
+	hints := p.KeyHints(ps.env, ps.paths.File)
+	if p.Lacks(ps.env) != "" {
+		return nil, p, cli.Hinted(cli.ExitSignIn, fmt.Errorf("no key for the provider %s", p.Name), hints...)
 	}
 	o := wire.Options{
 		BaseURL: p.BaseURL, Key: p.Key(ps.env).Reveal(), Header: map[string][]string{}, SearchTool: p.SearchTool,
@@ -272,7 +267,7 @@ func (ps Providers) Client(p config.Provider, attended bool) (client, config.Pro
 	if len(p.KeyCommand) > 0 {
 		o.Key, o.KeyFrom = "", ps.keyCommand(p.KeyCommand)
 	}
-	h := hintClient{key: p.KeyHints(ps.env, ps.paths.File), address: p.AddressHints(ps.paths.File), wire: p.WireHint(ps.paths.File)}
+	h := hintClient{key: hints, address: p.AddressHints(ps.paths.File), wire: p.WireHint(ps.paths.File)}
 	if p.Wire == config.Responses {
 		h.client = responses.New(o)
 	} else {

@@ -26,7 +26,10 @@ type Candidate struct {
 // Candidates are the servers of this machine that answer, the providers with a key, those of the settings, and
 // the other built-in ones, in this order.
 func (ps Providers) Candidates(ctx context.Context) (out []Candidate) {
-	served := ps.local(ctx)
+	served := map[string][]string{}
+	for _, o := range ps.Servers(ctx) {
+		served[o.provider] = o.models
+	}
 	for _, p := range ps.cfg.AllProviders() {
 		c := Candidate{Provider: p, KeyFrom: p.KeySource(ps.env), Models: served[p.Name]}
 		if _, own := ps.cfg.Providers[p.Name]; !p.Local || own || len(c.Models) > 0 {
@@ -40,15 +43,6 @@ func (ps Providers) Candidates(ctx context.Context) (out []Candidate) {
 func (ps Providers) rank(c Candidate) int {
 	_, own := ps.cfg.Providers[c.Name]
 	return slices.Index([]bool{len(c.Models) > 0, c.KeyFrom != "", own, true}, true)
-}
-
-// local returns what the servers of this machine serve, by the names of their providers.
-func (ps Providers) local(ctx context.Context) map[string][]string {
-	out := map[string][]string{}
-	for _, o := range ps.Servers(ctx)() {
-		out[o.provider] = o.models
-	}
-	return out
 }
 
 // At is the provider of that name, at another address if that is not empty, with another key if that is not empty.
