@@ -16,7 +16,7 @@ func TestCommon(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := c.Common()
-	if n := len(list); n < 10 || n > 16 {
+	if n := len(list); n < 10 || n > 16 || !slices.ContainsFunc(list, func(s config.Common) bool { return s.Key == "web_search" }) {
 		t.Errorf("%d settings", n)
 	}
 	for _, s := range list {

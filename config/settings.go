@@ -150,7 +150,7 @@ var settings = []setting{
 		doc: "Folders whose projects may bring hooks, skills and MCP servers (`.mcp.json`) of their own, with all below them. `~/` is your home folder. Other projects' are not read, and codeagent says so."},
 	{key: "claude_code", def: "true",
 		doc: "Reads the hooks and skills of Claude Code too: of `~/.claude`, and of `.claude` in a trusted folder."},
-	{key: "web_search", wider: map[string]string{"false": "true"}, def: "false", narrower: true,
+	{key: "web_search", wider: map[string]string{"false": "true"}, often: true, def: "false", narrower: true,
 		doc: "`true` lets the provider search the web with its own tool, where it has one; the answer shows the sources ([permissions.md](permissions.md#web-search)). No question is asked, so it stays off with `sandbox.mode = \"strict\"`, with `granular` where that refuses `network` or `fetch`, and where the tool `fetch_url` is off."},
 	{key: "granular.refuse", choices: []string{"escalation", "network", "edit", "fetch", "input", "mcp"}, narrower: true,
 		doc: "Kinds of questions that `granular` refuses without asking: `escalation` (a command wants a path, a socket, or to leave the sandbox), `network` (it wants a host), `edit` (a file outside the writable folders), `fetch` (a page of a host), `input` (to a command that may do more than the sandbox allows), `mcp` (a tool of an MCP server that may change something)."},

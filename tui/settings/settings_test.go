@@ -31,6 +31,7 @@ func start(t *testing.T) *rig {
 		{Key: "tui.mouse", Value: "true", About: "false leaves wheel and drag to the terminal.", Choices: []string{"true", "false"}},
 		{Key: "tui.title", Value: "true", About: "The terminal's title.", Choices: []string{"true", "false"}},
 		{Key: "tui.notify", Value: "auto", About: "How you are called.", Choices: []string{"auto", "bell", "off"}},
+		{Key: "web_search", Value: "false", About: "true lets the provider search the web with its own tool, where it has one; the answer shows the sources. No question is asked, so it stays off with sandbox.mode = \"strict\", with granular where that refuses network or fetch, and where the tool fetch_url is off.", Choices: []string{"true", "false"}},
 		{Key: "reasoning_effort", About: "How long the model may think.", Choices: []string{"", "low", "high"}},
 	}
 	l := settings.List{
@@ -76,6 +77,11 @@ func TestSettings(t *testing.T) {
 	r := start(t)
 	r.Golden("settings")
 	r.Has("--model sets it for this run")
+
+	// One with long words keeps its value, its source and the answer in sight.
+	r.find("web_search")
+	r.Golden("settings-long")
+	r.find("")
 
 	// One that is true or false changes at once: for the session, and kept by another key.
 	r.find("mouse")
