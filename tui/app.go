@@ -168,7 +168,7 @@ func (m *app) draw() tea.View {
 	cx, cy := -1, -1
 	dock := func(h int) (d part.Drawn) {
 		if m.panel == nil {
-			d = m.docks.View(part.Canvas{Theme: t, Width: w, Home: m.facts.Home, Now: m.now()}, h)
+			d = m.docks.View(part.Canvas{Theme: t, Width: w, Home: m.facts.Home, Now: m.now(), Typed: !m.composer.Empty()}, h)
 		}
 		return d
 	}

@@ -46,6 +46,7 @@ func beginnings() []situation {
 	}
 	return []situation{
 		{name: "empty"},
+		{name: "help-key", steps: []do{types("?"), sees("Help")}},
 		{name: "home", given: func(s *stage) {
 			s.opt.Extras.Thinks = "high"
 			s.opt.Opening = home.Facts{Sandbox: "writes here, no network", Servers: []string{"github", "docs"}, Look: func(context.Context) home.Found {
@@ -226,6 +227,7 @@ func calls() []situation {
 		{name: "diff-moved", steps: diff("to.go", "", event.FileChange{Kind: sandbox.Moved, From: "from.go"})},
 		{name: "diff-wide", steps: diff("wide.txt", "@@ -1,1 +1,1 @@\n-"+strings.Repeat("old 漢字 ", 30)+"\n+"+strings.Repeat("new 漢字 ", 30)+"\n", event.FileChange{Kind: sandbox.Updated, Added: 1, Removed: 1})},
 		{name: "plan-open", steps: []do{emits(event.PlanUpdated{Steps: []event.PlanStep{{Step: "read the parser and everything that calls it, to see which branch loses a token", Status: word.StepCompleted}, {Step: "mend it", Status: word.StepCompleted}, {Step: "run the tests", Status: word.StepInProgress}, {Step: "write it down"}, {Step: "commit"}}}), sees("plan 3 of 5"), types("\x1bp"), sees("folds it")}},
+		{name: "plan-resumed", steps: []do{emits(event.TurnStarted{Text: "mend the parser"}, event.PlanUpdated{Steps: []event.PlanStep{{Step: "read the parser", Status: word.StepCompleted}, {Step: "mend it", Status: word.StepInProgress}, {Step: "run the tests"}}}, event.MessageFinished{Text: "I have read it."}, event.Notice{Level: word.LevelInfo, Text: "resumed session “mend the parser”"}), sees("plan 2 of 3")}},
 		{name: "port", steps: []do{emits(event.BackgroundChanged{Running: 1, Ports: []string{"http://127.73.21.4:5173"}}), sees(":5173")}},
 		{name: "plan", steps: []do{emits(event.PlanUpdated{Explanation: "The tests come last.", Steps: []event.PlanStep{{Step: "read the parser and everything that calls it, to see which branch loses a token", Status: word.StepCompleted}, {Step: "mend it", Status: word.StepInProgress}, {Step: "run the tests", Status: word.StepPending}}})}},
 	}
@@ -317,5 +319,6 @@ func endings() []situation {
 		{name: "failed-hostile", steps: failed("400: \x1b[2J\u202e" + strings.Repeat("no ", 200))},
 		{name: "interrupted", steps: []do{says("go"), sees("Working"), presses("esc"), sees("Interrupted."), loses("Working")}},
 		{name: "stopped", steps: []do{says("go"), ends(word.TurnStopped, nil)}},
+		{name: "took", steps: []do{says("go"), emits(event.MessageFinished{Text: "done"}), lasts(75 * time.Second), ends(word.TurnDone, nil), sees("Took")}},
 	}
 }

@@ -180,6 +180,15 @@ var keyBytes = map[string]string{
 // pastes sends a bracketed paste.
 func pastes(text string) do { return func(s *stage) { s.term.Paste(text) } }
 
+// lasts lets time pass on the screen's clock.
+func lasts(d time.Duration) do {
+	return func(s *stage) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.clock = s.clock.Add(d)
+	}
+}
+
 // sees waits for a text on the screen. Texts may be broken: it looks for the first that fits.
 func sees(text string) do { return func(s *stage) { s.term.WaitFor(text) } }
 

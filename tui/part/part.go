@@ -78,6 +78,8 @@ type Canvas struct {
 	// More is how many other docks wait, Urgent that one of rank First does.
 	More   int
 	Urgent bool
+	// Typed: the message has text, so what is typed goes there until the person arms a dock.
+	Typed bool
 }
 
 // Drawn is a drawing of a dock: its rows, the place of the cursor (Y -1: none), and what records

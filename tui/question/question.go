@@ -33,6 +33,7 @@ type Question struct {
 	note   string
 	early  bool // a yes was tried too early
 	held   string
+	typed  bool // see part.Canvas
 	seen   part.Sights
 	// drawn: the question was on the screen, and its last drawing left this many rows to
 	// be seen: the keys do what the person sees, and no more.

@@ -57,6 +57,7 @@ func titleSight(w int) part.Sight { return part.Sight{Line: "title 0", Of: 1, Wi
 // not allow.
 func (q *Question) View(c part.Canvas, h int) part.Drawn {
 	t, w, home, now := c.Theme, c.Width, c.Home, c.Now
+	q.typed = c.Typed
 	if rule := q.Rule; rule != nil {
 		title, _ := q.rule(t, w, home, now, c.More)
 		rows, text, x, y := rule.view(t, w, max(h-1, 1), home, q.deadline(w, now))
@@ -316,7 +317,10 @@ func (q *Question) deadline(w int, now time.Time) []paint.Span {
 
 // hint is the line below the answers, in a form that fits in w columns.
 func (q *Question) hint(w, left int) []paint.Span {
+	arm := []paint.Span{paint.Accent.Span("   " + q.keys.Name(keys.Everywhere, keys.Arm)), paint.Dim.Span(" to answer")}
 	switch {
+	case q.typed && !q.Armed():
+		return fitting(w, append(arm[:2:2], paint.Warn.Span("; until then keys write your message")), append(arm[:2:2], paint.Warn.Span("; keys write below")), arm)
 	case left > 0:
 		lines := "more lines"
 		if left == 1 {
@@ -336,7 +340,7 @@ func (q *Question) hint(w, left int) []paint.Span {
 		again := []paint.Span{paint.Warn.Span("   " + q.held + " came too early: press it again")}
 		return fitting(w, append(again[:1:1], paint.Dim.Span(" once you have read this")), again)
 	case !q.Armed():
-		return []paint.Span{paint.Accent.Span("   " + q.keys.Name(keys.Everywhere, keys.Arm)), paint.Dim.Span(" to answer")}
+		return arm
 	case q.note != "":
 		return []paint.Span{paint.Dim.Span("   with the note “" + q.note + "”")}
 	}
