@@ -29,7 +29,7 @@ func (f *Footer) PlanLines(t *paint.Theme, w, most int, key string) (out []strin
 	row(of, paint.Faint.Span("  "+key+" folds it"))
 	top := max(min(at-(most-1)/2, len(f.Plan)-(most-1)), 0)
 	for _, s := range f.Plan[top:min(top+most-1, len(f.Plan))] {
-		mark, style := stepMark(s)
+		mark, style := paint.Step(s.Status == word.StepCompleted, s.Status == word.StepInProgress)
 		row(mark, style.Span(s.Step))
 	}
 	return out
@@ -40,20 +40,9 @@ func (f *Footer) PlanPage() func(t *paint.Theme, w int) []string {
 	steps := f.Plan
 	return func(t *paint.Theme, w int) (out []string) {
 		for _, s := range steps {
-			mark, style := stepMark(s)
+			mark, style := paint.Step(s.Status == word.StepCompleted, s.Status == word.StepInProgress)
 			out = append(out, t.Hang(w, mark, style.Span(s.Step))...)
 		}
 		return out
 	}
-}
-
-// stepMark is how a step is drawn.
-func stepMark(s event.PlanStep) (mark paint.Span, style paint.Style) {
-	switch s.Status {
-	case word.StepCompleted:
-		return paint.Good.Span("☑ "), paint.Dim
-	case word.StepInProgress:
-		return paint.Accent.Span("▸ "), paint.Strong
-	}
-	return paint.Dim.Span("☐ "), paint.Text
 }

@@ -49,6 +49,17 @@ func Tilde(path, home string) string {
 	return path
 }
 
+// Step is how a step of a plan is drawn, one that is done or that is worked on now.
+func Step(done, now bool) (mark Span, style Style) {
+	switch {
+	case done:
+		return Good.Span("☑ "), Dim
+	case now:
+		return Accent.Span("▸ "), Strong
+	}
+	return Dim.Span("☐ "), Text
+}
+
 // Tildes shortens the paths below the home folder in words of codeagent's.
 func Tildes(text, home string) string {
 	if home == "" || home == "/" {

@@ -24,9 +24,10 @@ type stream struct {
 	echo  *entry
 	tools map[string]call // those that have not ended, by their id
 	// ends are the ends of jobs that were shown between turns, by the job's number; nil: nothing more is said of it.
-	ends    map[string]*entry
-	answer  *entry // grows
-	thought *entry // grows
+	ends map[string]*entry
+	// grows is the answer or the thought that is arriving, and words is its text; nil: neither is.
+	grows *entry
+	words *markdown.Document
 	// request is the index of the first entry of the current request.
 	request    int
 	retrying   *entry // waits for the next attempt
@@ -156,54 +157,45 @@ func (t *Transcript) applyBackgroundEnded(e event.BackgroundEnded) {
 // elsewhere (a notice, a job's end, a call that had to wait) do not settle: the text
 // goes on above them, and its end brings the whole text once.
 func (t *Transcript) settle() {
-	if t.answer != nil {
-		t.answer.body.(*answer).finished = true
-		t.answer.changed()
-		t.answer = nil
-	}
-	if t.thought != nil {
-		t.thought.body.(*thought).finished = true
-		t.thought.changed()
-		t.thought = nil
+	if t.grows != nil {
+		t.words.Ended = true
+		t.grows.changed()
+		t.grows, t.words = nil, nil
 	}
 }
 
 func (t *Transcript) applyWords(e event.Event) {
 	switch e := e.(type) {
 	case event.TextDelta:
-		t.growing().body.(*answer).doc.Add(e.Text)
-		t.answer.changed()
+		t.growing(false).Add(e.Text)
 	case event.MessageFinished:
-		if t.answer != nil || strings.TrimSpace(e.Text) != "" {
-			t.growing().body.(*answer).doc.Set(e.Text)
-			t.settle()
-		}
+		t.wholeText(false, e.Text)
 	case event.ReasoningDelta:
-		t.thinking().body.(*thought).doc.Add(e.Text)
-		t.thought.changed()
+		t.growing(true).Add(e.Text)
 	case event.ReasoningFinished:
-		if t.thought != nil || strings.TrimSpace(e.Text) != "" {
-			t.thinking().body.(*thought).doc.Set(e.Text)
-			t.settle()
+		t.wholeText(true, e.Text)
+	}
+}
+
+// wholeText ends the answer, or the thought, with its whole text.
+func (t *Transcript) wholeText(quiet bool, text string) {
+	if t.grows != nil && t.words.Quiet == quiet || strings.TrimSpace(text) != "" {
+		t.growing(quiet).Set(text)
+		t.settle()
+	}
+}
+
+// growing is the text of the answer that is arriving, or with quiet of the thought.
+func (t *Transcript) growing(quiet bool) *markdown.Document {
+	if t.grows == nil || t.words.Quiet != quiet {
+		t.settle()
+		t.words = &markdown.Document{Margin: !quiet, Quiet: quiet}
+		if t.grows = t.add(&answer{t.words}); quiet {
+			t.grows.body = &thought{t.words}
 		}
 	}
-}
-
-// growing is the answer that is arriving.
-func (t *Transcript) growing() *entry {
-	if t.answer == nil {
-		t.settle()
-		t.answer = t.add(&answer{doc: markdown.Document{Margin: true}})
-	}
-	return t.answer
-}
-
-func (t *Transcript) thinking() *entry {
-	if t.thought == nil {
-		t.settle()
-		t.thought = t.add(&thought{doc: markdown.Document{Quiet: true}})
-	}
-	return t.thought
+	t.grows.changed()
+	return t.words
 }
 
 func (t *Transcript) applyTool(e event.Event) {

@@ -93,34 +93,26 @@ func (s *said) Draw(c Canvas) []string {
 }
 
 // answer is the text of the model.
-type answer struct {
-	doc      markdown.Document
-	finished bool
-}
+type answer struct{ doc *markdown.Document }
 
 func (a *answer) Draw(c Canvas) []string {
 	if a.doc.Empty() {
 		return nil
 	}
-	a.doc.Ended = a.finished
 	return a.doc.Lines(c.Theme, c.Inner())
 }
 
 // thought is the model's reasoning, dimmed. Folded it shows the last lines while it
 // arrives and the first ones afterwards.
-type thought struct {
-	doc      markdown.Document
-	finished bool
-}
+type thought struct{ doc *markdown.Document }
 
 func (t *thought) Foldable() bool { return true }
 func (t *thought) Draw(c Canvas) []string {
 	if t.doc.Empty() {
 		return nil
 	}
-	t.doc.Ended = t.finished
 	lines := t.doc.Lines(c.Theme, c.prose())
-	if !t.finished && !c.open {
+	if !t.doc.Ended && !c.open {
 		lines = lines[max(len(lines)-4, 0):]
 	} else {
 		head := min(2, len(lines))
@@ -165,13 +157,7 @@ func (p *plan) Draw(c Canvas) []string {
 	}
 	out := c.Hang(paint.Accent.Span("≡"), head...)
 	for _, s := range p.steps {
-		mark, st := paint.Dim.Span("☐ "), paint.Text
-		switch s.Status {
-		case word.StepCompleted:
-			mark, st = paint.Good.Span("☑ "), paint.Dim
-		case word.StepInProgress:
-			mark, st = paint.Accent.Span("▸ "), paint.Strong
-		}
+		mark, st := paint.Step(s.Status == word.StepCompleted, s.Status == word.StepInProgress)
 		out = append(out, paint.Indent(c.Theme.Hang(c.Inner(), mark, st.Span(s.Step)))...)
 	}
 	return out

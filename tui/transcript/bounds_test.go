@@ -84,8 +84,8 @@ func TestNothingStaysOpen(t *testing.T) {
 	for _, e := range append(event.All(), event.All()...) {
 		tr.Apply(e)
 	}
-	if tr.answer != nil || tr.thought != nil {
-		t.Errorf("a finished turn leaves open: answer %v, thought %v", tr.answer, tr.thought)
+	if tr.grows != nil {
+		t.Errorf("a finished turn leaves open: %v", tr.grows)
 	}
 }
 

@@ -2,6 +2,8 @@ package transcript
 
 import (
 	"cmp"
+	"iter"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -141,42 +143,60 @@ func highlit(line string, from, to int) string {
 func (p *Page) Find(c Canvas, text string, back bool) bool {
 	p.sync()
 	text = strings.ToLower(strings.TrimSpace(text))
-	n := len(p.entries)
-	if text == "" || n == 0 {
+	if text == "" || len(p.entries) == 0 {
 		p.found = match{}
 		return false
 	}
 	at, line, col := p.start(c).at, p.top.off, -1
-	if p.found.entry != nil && p.found.text == text {
-		for i, e := range p.entries {
-			if e == p.found.entry {
-				at, line, col = i, p.found.line, p.found.from
-			}
-		}
+	if i := slices.Index(p.entries, p.found.entry); i >= 0 && p.found.text == text {
+		at, line, col = i, p.found.line, p.found.from
 	} else if back {
 		line--
 	}
-	step := 1
-	if back {
-		step = -1
-	}
-	for k := 0; k <= n; k++ {
-		i := ((at+step*k)%n + n) % n
-		e := p.entries[i]
-		if s, ok := e.body.(source); ok && k > 0 && k < n && !mayHold(s, text) {
+	for k, m := range p.matches(c, text, at, p.entries[at], back) {
+		if k == 0 && (!back && (m.line < line || m.line == line && m.from <= col) || back && (m.line > line || m.line == line && (col < 0 || m.from >= col))) {
 			continue
 		}
-		lines := p.lines(i, c)
-		first := k == 0
-		if m, ok := inLines(lines, text, back, first, line, col); ok {
-			m.text, m.entry = text, e
-			p.found = m
-			p.reveal(c, i, m.line)
-			return true
-		}
+		p.found = m
+		p.reveal(c, slices.Index(p.entries, m.entry), m.line)
+		return true
 	}
 	p.found = match{text: text}
 	return false
+}
+
+// matches are the places with a text, with the number of entries passed: from the beginning of entry at on,
+// or with back from its end, round the end of the transcript, and those of this entry at last again. own is
+// looked at even if its source does not have the text.
+func (p *Page) matches(c Canvas, text string, at int, own *entry, back bool) iter.Seq2[int, match] {
+	return func(yield func(int, match) bool) {
+		n, w := len(p.entries), ansi.StringWidth(text)
+		for k := 0; n > 0 && k <= n; k++ {
+			i := (at + k) % n
+			if back {
+				i = (at - k + n) % n
+			}
+			e := p.entries[i]
+			if s, ok := e.body.(source); ok && e != own && !mayHold(s, text) {
+				continue
+			}
+			lines := p.lines(i, c)
+			for line := range lines {
+				if back {
+					line = len(lines) - 1 - line
+				}
+				columns := placesIn(lines, line, text)
+				if back {
+					slices.Reverse(columns)
+				}
+				for _, from := range columns {
+					if !yield(k, match{text, e, line, from, from + w}) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 // mostCounted bounds what is counted: who has so many places looks for another text.
@@ -188,20 +208,12 @@ func (p *Page) Count(c Canvas) (at, of int) {
 	if p.found.entry == nil {
 		return 0, 0
 	}
-	for i, e := range p.entries {
-		if s, ok := e.body.(source); ok && e != p.found.entry && !mayHold(s, p.found.text) {
-			continue
+	for k, m := range p.matches(c, p.found.text, 0, p.found.entry, false) {
+		if k == len(p.entries) || of == mostCounted {
+			break
 		}
-		lines := p.lines(i, c)
-		for n := range lines {
-			for _, col := range placesIn(lines, n, p.found.text) {
-				if of++; e == p.found.entry && n == p.found.line && col == p.found.from {
-					at = of
-				}
-				if of == mostCounted {
-					return at, of
-				}
-			}
+		if of++; m == p.found {
+			at = of
 		}
 	}
 	return at, of
@@ -234,33 +246,6 @@ func placesIn(lines []string, i int, text string) []int {
 		shown += broken + strings.TrimLeft(ansi.Strip(lines[i+1]), " ▎")
 	}
 	return places(shown, text, here)
-}
-
-// inLines looks for the text in the lines of an entry: with after only behind line and
-// column (before them with back).
-func inLines(lines []string, text string, back, after bool, line, col int) (m match, ok bool) {
-	for k := range lines {
-		i := k
-		if back {
-			i = len(lines) - 1 - k
-		}
-		if after && (back && i > line || !back && i < line) {
-			continue
-		}
-		for _, from := range placesIn(lines, i, text) {
-			if after && i == line && (!back && from <= col || back && (col < 0 || from >= col)) {
-				continue
-			}
-			m, ok = match{line: i, from: from, to: from + ansi.StringWidth(text)}, true
-			if !back {
-				return m, true
-			}
-		}
-		if ok {
-			return m, true
-		}
-	}
-	return m, false
 }
 
 // mostPlaces bounds the places of one line.

@@ -6,7 +6,7 @@ package transcript
 // the index of that one.
 func (t *Transcript) Settled(c Canvas, from int) (lines []string, next int) {
 	for next = from; next < len(t.entries); next++ {
-		if e := t.entries[next]; e.moving || e == t.answer || e == t.thought || e == t.echo {
+		if e := t.entries[next]; e.moving || e == t.grows || e == t.echo {
 			break
 		}
 		lines = append(lines, t.lines(next, c)...)
