@@ -163,13 +163,21 @@ func (c *capture) finish() Output {
 		}
 	}
 	c.copiers.Wait()
-	if c.feed != nil {
-		c.feed.finish()
-		c.feed = nil
-	}
+	c.mute()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.kept.output()
+}
+
+// mute ends what the sink gets, and waits until it has that.
+func (c *capture) mute() {
+	c.mu.Lock()
+	feed := c.feed
+	c.feed = nil
+	c.mu.Unlock()
+	if feed != nil {
+		feed.finish()
+	}
 }
 
 // close releases what is still held, after success or failure.

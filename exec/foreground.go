@@ -3,7 +3,6 @@ package exec
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"codeagent/sandbox"
 )
@@ -25,20 +24,9 @@ func (l *Jobs) Run(ctx context.Context, p sandbox.Policy, b Background, sink Sin
 	}
 	back := make(chan struct{})
 	j := &Job{about: b, held: held, ctx: life, cancel: func() { cancel(nil) }, done: make(chan struct{}), back: back, tell: l.tell}
-	var showing sync.Mutex
-	shown := sink
-	if sink != nil {
-		shown = func(offset int64, data []byte) {
-			showing.Lock()
-			defer showing.Unlock()
-			if sink != nil {
-				sink(offset, data)
-			}
-		}
-	}
 	c := b.Command
 	c.Tap, c.listens = j.take, j.listens
-	if j.running, err = l.runner.begin(ctx, p, c, shown); err != nil {
+	if j.running, err = l.runner.begin(ctx, p, c, sink); err != nil {
 		cancel(nil)
 		return nil, so, err
 	}
@@ -59,9 +47,7 @@ func (l *Jobs) Run(ctx context.Context, p sandbox.Policy, b Background, sink Sin
 		}
 	case <-back:
 	}
-	showing.Lock()
-	sink = nil
-	showing.Unlock()
+	j.running.cap.mute()
 	held.end()
 	j.running.clock.pause() // for ever
 	go j.follow(l.tell, func() (Outcome, error) { <-ended; return out, last })
