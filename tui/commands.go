@@ -33,11 +33,9 @@ import (
 type Extras struct {
 	// Diff, Sandbox, Doctor and Skills return pages to read.
 	Diff, Sandbox, Doctor, Skills func(ctx context.Context) (string, error)
-	// Feedback and Export write a file, and return where it is.
-	Feedback func(ctx context.Context) (file string, err error)
-	Export   func(ctx context.Context, file string) (string, error)
-	// Keep copies the files of the session's own /tmp to folder, or to the workspace, and says so.
-	Keep func(ctx context.Context, folder string) (words string, err error)
+	// Feedback and Export write a file, Keep copies the files of the session's own /tmp to a folder, or to
+	// the workspace. They take what follows their names, and say where the files are.
+	Feedback, Export, Keep func(ctx context.Context, argument string) (words string, err error)
 	// Fresh and Fork make the program begin a session, or resume a copy of this one, after
 	// the screen has ended.
 	Fresh, Fork func(ctx context.Context) error
@@ -84,6 +82,11 @@ func (m *app) commands() slash.Commands {
 	leaving := func(name string, do func(context.Context) error) func(string) part.Intent {
 		return func(string) part.Intent { return leave(name, m.facts.Running, do) }
 	}
+	notes := func(do func(ctx context.Context, argument string) (string, error)) func(string) part.Intent {
+		return func(argument string) part.Intent {
+			return lists.Keep(func(ctx context.Context) (string, error) { return do(ctx, argument) }).Kept()
+		}
+	}
 	sessions := func(only bool) func(string) part.Intent {
 		return func(title string) part.Intent {
 			return part.Show{Overlay: lists.OfSessions(s, o.Sessions, title, only)}
@@ -126,11 +129,11 @@ func (m *app) commands() slash.Commands {
 		{Name: "resume", Takes: "[title]", Help: "resume a session by words of its title, or choose one", Run: sessions(true), Missing: o.Sessions == nil},
 		{Name: "fork", Help: "continue in a copy of this session", Run: leaving("/fork", e.Fork), Waits: true, Missing: e.Fork == nil},
 		{Name: "rename", Takes: "title", Help: "give this session a title", Run: func(title string) part.Intent { return rename(o.Sessions, m.facts.Session.ID, title) }, Missing: o.Sessions == nil || e.Fork == nil},
-		{Name: "export", Takes: "[file]", Help: "write this session as a page, .md or .html", Run: e.export, Missing: e.Export == nil},
-		{Name: "keep", Takes: "[folder]", Help: "copy the files of the session's own /tmp to the workspace, or to a folder", Run: e.keep, Missing: e.Keep == nil},
+		{Name: "export", Takes: "[file]", Help: "write this session as a page, .md or .html", Run: notes(e.Export), Missing: e.Export == nil},
+		{Name: "keep", Takes: "[folder]", Help: "copy the files of the session's own /tmp to the workspace, or to a folder", Run: notes(e.Keep), Missing: e.Keep == nil},
 		{Name: "keys", Help: "the keys, and their names for [keys] in the settings", Run: drawn("Keys", func(t *paint.Theme, w int) []string { return slash.Names(t, w, s.Keys) })},
 		{Name: "doctor", Help: "what this machine enforces, found by trying it", Run: text("Doctor", e.Doctor, words), Missing: e.Doctor == nil},
-		{Name: "feedback", Help: "write a file with version, doctor and settings, without secrets and content", Run: e.feedback, Missing: e.Feedback == nil},
+		{Name: "feedback", Help: "write a file with version, doctor and settings, without secrets and content", Run: notes(e.Feedback), Missing: e.Feedback == nil},
 		{Name: "quit", Help: "leave codeagent; so does /exit", Run: func(string) part.Intent { return part.Quit{} }},
 	}
 }
@@ -241,24 +244,6 @@ func rename(saved lists.Sessions, id, title string) part.Intent {
 	}
 	return part.Try(func(ctx context.Context) (part.Intent, error) {
 		return part.Note(fmt.Sprintf("this session is called “%s”", title)), saved.Rename(ctx, id, title)
-	})
-}
-
-func (e Extras) export(file string) part.Intent {
-	return part.Try(func(ctx context.Context) (part.Intent, error) {
-		name, err := e.Export(ctx, file)
-		return part.Note("this session is written to " + name), err
-	})
-}
-
-func (e Extras) keep(folder string) part.Intent {
-	return lists.Keep(func(ctx context.Context) (string, error) { return e.Keep(ctx, folder) }).Kept()
-}
-
-func (e Extras) feedback(string) part.Intent {
-	return part.Try(func(ctx context.Context) (part.Intent, error) {
-		name, err := e.Feedback(ctx)
-		return part.Note("written to " + name + "\nIt has no content of the conversation and no keys. Nothing was sent: read it, and send it yourself."), err
 	})
 }
 

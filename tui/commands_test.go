@@ -45,17 +45,20 @@ func TestExtras(t *testing.T) {
 	text := func(name, out string) func(context.Context) (string, error) {
 		return func(context.Context) (string, error) { did = append(did, name); return out, problem }
 	}
+	words := func(name, out string) func(context.Context, string) (string, error) {
+		return func(_ context.Context, argument string) (string, error) {
+			did = append(did, name+" "+argument)
+			return out, problem
+		}
+	}
 	deed := func(name string) func(context.Context) error {
 		return func(context.Context) error { did = append(did, name); return problem }
 	}
 	r := newRig(t, 80, 24)
 	r.app.offers.Extras = Extras{
 		Diff: text("diff", "@@ -1 +1 @@\n-old\n+new \x1b[2J"), Sandbox: text("sandbox", "write  ~/src\n    "+strings.Repeat("word ", 14)+"unparted"), Doctor: text("doctor", "sandbox: works"), Skills: text("skills", "Skills\n  pdf \x1b[2J"),
-		Feedback: text("feedback", "/state/feedback.md"), Fresh: deed("fresh"), Fork: deed("fork"),
-		Export: func(_ context.Context, file string) (string, error) {
-			did = append(did, "export "+file)
-			return "/work/" + file, problem
-		},
+		Feedback: words("feedback", "written to /state/feedback.md"), Fresh: deed("fresh"), Fork: deed("fork"),
+		Export: words("export", "this session is written to /work/a.html"),
 		Review: func(_ context.Context, of string) (prompts.Prompt, error) {
 			return prompts.Reviewing(of, "+x", false), problem
 		},
@@ -68,7 +71,7 @@ func TestExtras(t *testing.T) {
 	}
 	for _, c := range []struct{ command, shows string }{
 		{"/diff", "+ new ␛[2J"}, {"/sandbox", "write  ~/src"}, {"/sandbox", "\n      unparted"}, {"/doctor", "sandbox: works"}, {"/skills", "pdf ␛[2J"}, {"/keys", "message-newline"},
-		{"/export a.html", "this session is written to /work/a.html"}, {"/feedback", "Nothing was sent"}, {"/plan", "the model has made no plan"},
+		{"/export a.html", "this session is written to /work/a.html"}, {"/feedback", "written to /state/feedback.md"}, {"/plan", "the model has made no plan"},
 	} {
 		do(c.command)
 		r.app.fresh = false

@@ -78,8 +78,8 @@ func builtin() []command {
 		}},
 		{name: "rename", takes: "title", help: "give this session a title", run: (*open).rename},
 		{name: "export", takes: "[file]", help: "write this session as a page, .md or .html", run: func(o *open, _ context.Context, file string) (reply, error) {
-			name, err := commands.Export(o.ses, file)
-			return page("this session is written to " + name), err
+			words, err := commands.Export(o.ses, file)
+			return page(words), err
 		}},
 		{name: "keep", takes: "[folder]", help: "copy the files of the session's own /tmp to the workspace, or to a folder", run: func(o *open, _ context.Context, folder string) (reply, error) {
 			words, err := conversation.Keep(o.ses, folder)

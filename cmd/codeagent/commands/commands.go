@@ -31,7 +31,7 @@ func Compact(ctx context.Context, ses *conversation.Session, focus string) error
 // ErrNoMessage: nothing of the session is on the disk yet.
 var ErrNoMessage = errors.New("this session has no message yet")
 
-// Export writes the session as a page and returns where. file may be relative to the workspace, or
+// Export writes the session as a page and says where. file may be relative to the workspace, or
 // empty.
 func Export(ses *conversation.Session, file string) (string, error) {
 	log := ses.Record.Log
@@ -44,7 +44,7 @@ func Export(ses *conversation.Session, file string) (string, error) {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(ses.Workspace.Folder, file)
 	}
-	return file, sessionscmd.Export(ses.Workspace.Stdio, log.ID(), file, ses.Workspace.Folder)
+	return "this session is written to " + file, sessionscmd.Export(ses.Workspace.Stdio, log.ID(), file, ses.Workspace.Folder)
 }
 
 // Models are the models that a session can switch to.

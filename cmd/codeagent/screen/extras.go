@@ -58,7 +58,7 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *sessionList, o *t
 			{Name: "files and results", Tokens: f.Results}, {Name: "conversation", Tokens: f.Conversation},
 		}, Limit: f.Limit, Reserve: f.Reserve, Assumed: f.Assumed, Gain: f.Gain}, err
 	}
-	o.Extras.Feedback = func(ctx context.Context) (string, error) { return feedback(ctx, ses, f) }
+	o.Extras.Feedback = func(ctx context.Context, _ string) (string, error) { return feedback(ctx, ses, f) }
 	o.Extras.Review = func(ctx context.Context, of string) (prompts.Prompt, error) {
 		what, c, err := ws.ToReview(ctx, of)
 		return prompts.Reviewing(what, c.Text, c.Cut), err
@@ -171,5 +171,6 @@ func feedback(ctx context.Context, ses *conversation.Session, f cli.Flags) (stri
 		fmt.Fprintf(&b, "- `%s`\n", line)
 	}
 	file := filepath.Join(ws.Paths.State, "feedback-"+time.Now().Format("20060102-150405")+".md")
-	return file, hostfile.Write(file, []byte(b.String()), 0o600)
+	words := "written to " + file + "\nIt has no content of the conversation and no keys. Nothing was sent: read it, and send it yourself."
+	return words, hostfile.Write(file, []byte(b.String()), 0o600)
 }
