@@ -83,29 +83,6 @@ func (a *Agent) Note(text string) {
 	a.append(model.Item{Kind: model.Note, Text: text})
 }
 
-// Back removes the user's last message and all that came after it, and returns it. It
-// does nothing while a turn runs or without a message; messages before a summary are
-// restored by Restart. The log does not change.
-func (a *Agent) Back() (Input, bool) {
-	if !a.turning.TryLock() {
-		return Input{}, false
-	}
-	defer a.turning.Unlock()
-	items, _ := a.now()
-	for i, item := range slices.Backward(items) {
-		if item.Kind != model.User {
-			continue
-		}
-		a.mu.Lock()
-		a.items = items[:i:i] // prefixes handed out must not change
-		a.budget.items = weighAll(a.items)
-		a.mu.Unlock()
-		a.spent(model.Usage{}) // the context is less full
-		return Input{Text: item.Text, Images: item.Images}, true
-	}
-	return Input{}, false
-}
-
 // Compacted reports whether a summary replaced the beginning of the conversation.
 func (a *Agent) Compacted() bool {
 	a.mu.Lock()
@@ -113,8 +90,8 @@ func (a *Agent) Compacted() bool {
 	return slices.ContainsFunc(a.items, func(i model.Item) bool { return i.Kind == model.Summary })
 }
 
-// Restart replaces the conversation by what past returns from a log. The error is past's,
-// or ErrBusy; then nothing changes.
+// Restart replaces the conversation by what past returns. The error is past's, or ErrBusy; then nothing
+// changes. The log does not change.
 func (a *Agent) Restart(past func() ([]model.Item, error)) error {
 	if !a.turning.TryLock() {
 		return ErrBusy

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -60,10 +61,11 @@ func TestLogHoldsACallBeforeItRunsAndItsResultAtOnce(t *testing.T) {
 	r.check(t)
 }
 
-func TestBackTakesTheLastMessageBack(t *testing.T) {
+func TestRestartBeforeTheLastMessage(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"quick": {}}, play("first answer"), play(call("1", "quick")), play("second answer"), play("third answer"))
-	if _, ok := r.Back(); ok {
-		t.Error("there is nothing to take back")
+	back := func() error {
+		items := r.History()
+		return r.Restart(func() ([]model.Item, error) { return items[:2], nil })
 	}
 	for _, text := range []string{"one", "two"} {
 		if err := r.Turn(context.Background(), Input{Text: text}); err != nil {
@@ -72,8 +74,8 @@ func TestBackTakesTheLastMessageBack(t *testing.T) {
 	}
 	before := r.model.requests[len(r.model.requests)-1].Items
 	told := dump(before)
-	if in, ok := r.Back(); !ok || in.Text != "two" {
-		t.Errorf("%q %v", in.Text, ok)
+	if err := back(); err != nil {
+		t.Error(err)
 	}
 	if err := r.Turn(context.Background(), Input{Text: "two, better"}); err != nil {
 		t.Fatal(err)
@@ -86,8 +88,8 @@ func TestBackTakesTheLastMessageBack(t *testing.T) {
 	}
 	r.face.on = func(e event.Event) {
 		if _, ok := e.(event.TurnStarted); ok {
-			if _, ok := r.Back(); ok {
-				t.Error("taken back while a turn runs")
+			if err := back(); !errors.Is(err, ErrBusy) {
+				t.Errorf("taken back while a turn runs: %v", err)
 			}
 		}
 	}

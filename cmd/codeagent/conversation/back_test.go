@@ -128,11 +128,15 @@ func TestBackBySeveral(t *testing.T) {
 		t.Errorf("a new session has %v, %v", said, err)
 	}
 	for n := range 5 {
-		if err := ses.Agent.Turn(t.Context(), agent.Input{Text: fmt.Sprint("wish ", n)}); err != nil {
+		in := agent.Input{Text: fmt.Sprint("wish ", n)}
+		if n == 2 {
+			in.Images = []model.Image{{Name: "a", MediaType: "image/png", Width: 4, Height: 3, Data: []byte("a")}}
+		}
+		if err := ses.Agent.Turn(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if gone, err := ses.Back(screen, 3, false); err != nil || len(gone) != 3 || gone[0].Text != "wish 2" {
+	if gone, err := ses.Back(screen, 3, false); err != nil || len(gone) != 3 || gone[0].Text != "wish 2" || len(gone[0].Images) != 1 || gone[0].Images[0].Name != "a" {
 		t.Fatal(gone, err)
 	}
 	h, err := ses.Record.Log.History(sessions.HistoryLimit)

@@ -79,15 +79,3 @@ func (ses *Session) OnBranch(name string) {
 		ses.Record.Log.SetBranch(name)
 	}
 }
-
-// backInRecord removes message n in the record and makes the agent continue from there.
-func (ses *Session) backInRecord(n int) error {
-	log := ses.Record.Log
-	return ses.Agent.Restart(func() ([]model.Item, error) {
-		if err := log.Back(n); err != nil {
-			return nil, err
-		}
-		h, err := log.History(sessions.HistoryLimit)
-		return h.Items, err
-	})
-}

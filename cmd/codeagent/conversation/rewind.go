@@ -72,24 +72,24 @@ func (ses *Session) Back(screen Face, n int, files bool) (gone []agent.Input, er
 		return nil, fmt.Errorf("there is no message %d any more", n)
 	}
 	gone = gone[n-1:]
-	if ses.Record != nil && ses.Agent.Compacted() {
-		if err := ses.backInRecord(n); err != nil {
-			return nil, fmt.Errorf("cannot save the rewind: %w", err)
-		}
-		if !ses.Agent.Compacted() {
-			screen.Emit(event.Notice{Level: word.LevelInfo, Text: "this was before the summary: the model gets the original messages again"})
-		}
-	} else {
-		for range gone {
-			if _, ok := ses.Agent.Back(); !ok {
-				return nil, agent.ErrBusy
-			}
-		}
+	compacted := ses.Agent.Compacted()
+	err = ses.Agent.Restart(func() ([]model.Item, error) {
 		if ses.Record != nil {
 			if err := ses.Record.Log.Back(n); err != nil {
 				return nil, fmt.Errorf("cannot save the rewind: %w", err)
 			}
+			if compacted {
+				h, err := ses.Record.Log.History(sessions.HistoryLimit)
+				return h.Items, err
+			}
 		}
+		return was[:lastMessages(was, len(gone))], nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if compacted && !ses.Agent.Compacted() {
+		screen.Emit(event.Notice{Level: word.LevelInfo, Text: "this was before the summary: the model gets the original messages again"})
 	}
 	if !files {
 		ses.steps.list = append(ses.steps.list, step{})
@@ -97,6 +97,17 @@ func (ses *Session) Back(screen Face, n int, files bool) (gone []agent.Input, er
 	last := &ses.steps.list[len(ses.steps.list)-1]
 	last.files, last.talk, last.gone = files, was, len(gone)
 	return gone, nil
+}
+
+// lastMessages returns where the last n messages of the person's begin in items.
+func lastMessages(items []model.Item, n int) int {
+	at := len(items)
+	for n > 0 && at > 0 {
+		if at--; items[at].Kind == model.User {
+			n--
+		}
+	}
+	return at
 }
 
 // Undid adds a step that restored files, with its note for the model.
@@ -138,13 +149,7 @@ func (ses *Session) Return(screen Face, note string, all bool) error {
 		}); err != nil {
 			return err
 		}
-		from := len(last.talk)
-		for gone := last.gone; gone > 0 && from > 0; {
-			if from--; last.talk[from].Kind == model.User {
-				gone--
-			}
-		}
-		replay(screen.Emit, ses.tools, slices.Values(last.talk[from:]))
+		replay(screen.Emit, ses.tools, slices.Values(last.talk[lastMessages(last.talk, last.gone):]))
 		screen.Emit(event.TurnFinished{Outcome: word.TurnDone})
 	}
 	ses.steps.list = ses.steps.list[:n]
