@@ -135,8 +135,12 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 			return explained(err)
 		},
 	}
+	back := &rewinder{ses: ses, face: face, undo: commands.NewUndoing(ses)}
 	if ses.Tour == nil { // it plays only once
-		options.Rewind = &rewinder{ses: ses, face: face, undo: commands.NewUndoing(ses)}
+		options.Rewind = back
+	}
+	if back.undo != nil {
+		options.Undo = back
 	}
 	kept := offer(ctx, ses, f, &options, func(e event.Event) { screen.Emit(e) })
 	options.Opening = firstEntry(ses, kept, o.from != nil && !o.from.Fresh)

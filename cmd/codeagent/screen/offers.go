@@ -38,7 +38,7 @@ import (
 func offer(ctx context.Context, ses *conversation.Session, f cli.Flags, o *tui.Options, tell func(event.Event)) *sessionList {
 	kept := &sessionList{s: ses.Workspace.Stdio, store: sessions.New(ses.Workspace.Paths.Sessions), here: ses.Workspace.Folder}
 	o.Surroundings = surroundings{ses.Workspace, ses.OnBranch}
-	o.Undo, o.Approvals = offerUndo(ses), policies{ses.Gate, ses}
+	o.Approvals = policies{ses.Gate, ses}
 	known := &commands.Models{Ses: ses, Show: tell}
 	o.Models = models{known}
 	if work, err := newModelSetup(ctx, ses.Workspace.Stdio, f, ses.ReadableRecords()); err == nil {

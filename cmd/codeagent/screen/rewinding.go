@@ -11,14 +11,17 @@ import (
 	"codeagent/tui/undoing"
 )
 
-// rewinder implements rewind.Past. undo is nil if nothing is recorded.
+// rewinder is what is behind /undo, /rewind and /redo. undo is nil if nothing is recorded: then there is no /undo.
 type rewinder struct {
 	ses  *conversation.Session
 	face conversation.Face
 	undo *commands.UndoStack
 }
 
-var _ rewind.Past = (*rewinder)(nil)
+var (
+	_ rewind.Past   = (*rewinder)(nil)
+	_ undoing.Turns = (*rewinder)(nil)
+)
 
 func (r *rewinder) Messages(context.Context) ([]rewind.Said, error) {
 	all, err := r.ses.Messages()
@@ -47,7 +50,7 @@ func (r *rewinder) Look(_ context.Context, n int) (undoing.Preview, error) {
 // conversation is whole, and Redo brings them back.
 func (r *rewinder) Back(ctx context.Context, n int, talk, files bool) (out rewind.Result, err error) {
 	if files {
-		if out.Report, err = (turns{r.undo}).Apply(ctx); err != nil {
+		if out.Report, err = r.Apply(ctx); err != nil {
 			return out, err
 		}
 	}

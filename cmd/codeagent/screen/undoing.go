@@ -5,34 +5,18 @@ import (
 	"errors"
 	"fmt"
 
-	"codeagent/cmd/codeagent/commands"
-	"codeagent/cmd/codeagent/conversation"
 	"codeagent/sandbox"
 	"codeagent/tools"
 	"codeagent/tui/undoing"
 	"codeagent/undo"
 )
 
-// turns implements /undo of the undoing.
-type turns struct{ *commands.UndoStack }
-
-var _ undoing.Turns = turns{}
-
-// offerUndo returns nil if nothing is recorded.
-func offerUndo(ses *conversation.Session) undoing.Turns {
-	u := commands.NewUndoing(ses)
-	if u == nil {
-		return nil
-	}
-	return turns{u}
-}
-
 // Preview returns what undoing the last turn would do.
-func (u turns) Preview(context.Context) (undoing.Preview, error) { return preview(u.Last()) }
+func (r *rewinder) Preview(context.Context) (undoing.Preview, error) { return preview(r.undo.Last()) }
 
-// Earlier returns the same for the turn before the one that was undoing.
-func (u turns) Earlier(context.Context) (undoing.Preview, error) {
-	return preview(u.UndoStack.Earlier())
+// Earlier returns the same for the turn before the one that was shown last.
+func (r *rewinder) Earlier(context.Context) (undoing.Preview, error) {
+	return preview(r.undo.Earlier())
 }
 
 func preview(p *undo.Plan, opens string, err error) (out undoing.Preview, _ error) {
@@ -70,13 +54,13 @@ const (
 	mostCompared = 4 << 20
 )
 
-// Apply executes the plan that was undoing.
-func (u turns) Apply(ctx context.Context) (undoing.Report, error) {
-	p, r, err := u.UndoStack.Apply(ctx)
+// Apply executes the plan that was shown last.
+func (r *rewinder) Apply(ctx context.Context) (undoing.Report, error) {
+	p, done, err := r.undo.Apply(ctx)
 	if p == nil {
 		return undoing.Report{}, err
 	}
-	return shownReport(p, r), err
+	return shownReport(p, done), err
 }
 
 func shownReport(p *undo.Plan, r undo.Report) undoing.Report {
