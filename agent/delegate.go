@@ -56,7 +56,9 @@ func (c *toolCall) delegate(ctx context.Context, tasks []tools.Task) []tools.Rep
 			begun := time.Now()
 			h := &helper{call: c, number: i + 1, report: tools.Report{HelperEnd: event.HelperEnd{Kind: task.Kind, Task: task.Task, Outcome: word.TurnFailed}}}
 			if err := contain(func() error { return h.work(ctx, task) }); err != nil {
-				h.report.Failure = failureWords(ctx, err)
+				if h.report.Failure = short.Cut(err.Error(), 1<<10); ctx.Err() != nil {
+					h.report.Failure = endedBy(ctx)
+				}
 			}
 			h.report.Duration = time.Since(begun)
 			reports[i] = h.report
@@ -66,13 +68,6 @@ func (c *toolCall) delegate(ctx context.Context, tasks []tools.Task) []tools.Rep
 	_ = group.Wait()                  // its functions return nil
 	c.turn.agent.spent(model.Usage{}) // the totals have changed
 	return reports
-}
-
-func failureWords(ctx context.Context, err error) string {
-	if ctx.Err() != nil {
-		return endedBy(ctx)
-	}
-	return short.Cut(err.Error(), 1<<10)
 }
 
 // work is the turn of a helper.

@@ -198,11 +198,7 @@ func (d *decoder) done(e *event) error {
 		if err := d.yield(wire.Searched(o.Action.Query, nil)); err != nil || len(e.Item) > maxSearch {
 			return err
 		}
-		data, err := json.Marshal(back)
-		if err != nil {
-			return nil
-		}
-		return d.yield(model.Sealed{Kind: model.Reasoning, Opaque: &model.Opaque{Source: d.source, Data: data}})
+		return d.yield(model.Sealed{Kind: model.Reasoning, Opaque: d.opaque(back)})
 	case kindReasoning:
 		if err := d.thinkWhole(it, &o); err != nil {
 			return err
@@ -347,7 +343,12 @@ func (d *decoder) phase(o *output) *model.Opaque {
 	if o.Phase == "" || len(o.Phase) > 64 {
 		return nil
 	}
-	data, err := json.Marshal(phase{o.Phase})
+	return d.opaque(phase{o.Phase})
+}
+
+// opaque returns v as what must be sent back, nil if it cannot be encoded.
+func (d *decoder) opaque(v any) *model.Opaque {
+	data, err := json.Marshal(v)
 	if err != nil {
 		return nil
 	}
@@ -368,9 +369,5 @@ func (d *decoder) thinking(o *output, raw json.RawMessage) *model.Opaque {
 	if _, ok := fields["summary"]; !ok {
 		fields["summary"] = json.RawMessage("[]")
 	}
-	data, err := json.Marshal(fields)
-	if err != nil {
-		return nil
-	}
-	return &model.Opaque{Source: d.source, Data: data}
+	return d.opaque(fields)
 }
