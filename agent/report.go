@@ -16,7 +16,8 @@ import (
 
 // What a tool call reports: events, and text for the model.
 
-func started(a approvals.Action) event.ToolStarted {
+// Started returns the event for the start of a call.
+func Started(a approvals.Action) event.ToolStarted {
 	e := event.ToolStarted{CallID: a.CallID, Tool: a.Tool, Kind: a.Kind.Shown(), Title: a.Title, Folder: a.Folder, Paths: a.Paths}
 	if a.Kind == word.KindCommand {
 		e.Command = a.Command

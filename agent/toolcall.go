@@ -83,7 +83,7 @@ func (c *toolCall) plan() {
 		c.action = approvals.Action{CallID: c.model.ID, Tool: name, Kind: word.KindRead, Title: "call of " + name}
 	}
 	c.shares = c.action.Shares()
-	e := started(c.action)
+	e := Started(c.action)
 	e.Own = c.own
 	c.turn.agent.emit(e)
 }

@@ -131,14 +131,7 @@ func replay(emit func(event.Event), set *tools.Set, items iter.Seq[model.Item]) 
 			}
 			e := event.ToolStarted{CallID: i.Call.ID, Tool: i.Call.Name, Title: "call of " + short.Cut(i.Call.Name, 64)}
 			if planned, err := set.Plan(*i.Call); err == nil {
-				a := planned.Action()
-				e.Kind, e.Title, e.Folder, e.Paths = a.Kind.Shown(), a.Title, a.Folder, a.Paths
-				if a.Kind == word.KindCommand {
-					e.Command = a.Command
-				}
-				if s := a.Server; s != nil {
-					e.Server = &event.ServerCall{Server: s.Server, Tool: s.Tool, Arguments: s.Arguments}
-				}
+				e = agent.Started(planned.Action())
 			} else if server, tool, ok := strings.Cut(i.Call.Name, "__"); ok { // it does not run yet, or no more
 				e.Kind, e.Title = word.KindServer, visible.Line(server+": "+tool)
 				e.Server = &event.ServerCall{Server: server, Tool: tool, Arguments: i.Call.Arguments}
