@@ -54,6 +54,12 @@ func RulesText(list []*rules.Rule, project string) string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
+// Sentence says what the rules of Project decide; "": they cannot be read.
+func (l Lasting) Sentence() string {
+	list, _ := rules.ParseUntested("rule", []byte(l.Project), "")
+	return rules.Sentence(list, func(path string) string { return path })
+}
+
 // toolRule returns the rule that answers a question about a call in the future, or why not.
 func toolRule(c *decide.ServerCall, gr sandbox.Grant) ([]*rules.Rule, string) {
 	switch {

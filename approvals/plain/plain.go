@@ -37,8 +37,9 @@ type Question struct {
 	Text   []string `json:"text,omitempty"`
 	Into   []string `json:"into,omitempty"`
 	Folder string   `json:"folder,omitempty"`
-	// Rule is the text that the answer always saves.
-	Rule []string `json:"rule,omitempty"`
+	// Always says what the answer always decides, Rule is the text that it saves.
+	Always []string `json:"always,omitempty"`
+	Rule   []string `json:"rule,omitempty"`
 	// Withheld says which answers are not offered, and why.
 	Withheld []string `json:"withheld,omitempty"`
 	// Reason is the model's justification, at most reasonRows rows.
@@ -78,7 +79,7 @@ func Of(r approvals.Request) Question {
 	}
 	long := q.action(r)
 	if r.Lasting != nil {
-		q.Rule = Quoted(r.Lasting.Project, 0)
+		q.Always, q.Rule = Quoted(r.Lasting.Sentence(), 0), Quoted(r.Lasting.Project, 0)
 	}
 	if r.Justification != "" {
 		q.Reason = Quoted(visible.Line(r.Justification), reasonRows)
@@ -190,6 +191,7 @@ func (q Question) Words() string {
 	if q.Patience > 0 {
 		line("no answer within %d seconds is a no", q.Patience)
 	}
+	block("always means", "+", q.Always)
 	block("always saves this rule", "+", q.Rule)
 	each("not offered", q.Withheld)
 	block(q.Does, "|", q.Text)

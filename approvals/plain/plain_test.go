@@ -21,7 +21,7 @@ func request() approvals.Request {
 		Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/srv/data/x", Program: "/usr/bin/make", Evidence: sandbox.EvidenceKernel, Count: 3}},
 		Held:    true, Patience: 5 * time.Minute, Justification: "It needs\nthe data.",
 		Withheld: []string{"outside for the session: the script changes"},
-		Lasting:  &approvals.Lasting{Project: "[[rule]]\ndecision = \"allow\"\n"},
+		Lasting:  &approvals.Lasting{Project: "[[path]]\npaths = [\"/srv/data\"]\naccess = \"write\"\nproject = \"/work\"\n"},
 		Options: []approvals.Option{
 			{Key: "1", Decision: approvals.Once, Label: "this once"}, {Key: "2", Decision: approvals.Session, Label: "this session"},
 			{Key: "3", Decision: approvals.Always, Label: "always in this project"}, {Key: "n", Label: "no, because …"}, {Key: "s", Decision: approvals.Stop, Label: "stop"},
@@ -37,9 +37,14 @@ warning: the folder is shared
 tries: write /srv/data/x, by /usr/bin/make, 3 times
 known: asked twice before
 no answer within 300 seconds is a no
+always means:
+  + From now on commands and edits may read and write /srv/data, in the proj
+  + ect /work, until you remove the rule.
 always saves this rule:
-  + [[rule]]
-  + decision = "allow"
+  + [[path]]
+  + paths = ["/srv/data"]
+  + access = "write"
+  + project = "/work"
 not offered: outside for the session: the script changes
 runs:
   | make install

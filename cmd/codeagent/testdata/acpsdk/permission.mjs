@@ -24,7 +24,7 @@ for (const [answer, written] of [["once", true], ["session", true], ["no", false
   assert.equal(kinds.always, "allow_always");
   assert.equal(kinds.no, "reject_once");
   assert.ok(meta.rule.join("\n").includes(file), "the rule that always saves is not there");
-  assert.ok(text.includes("always saves this rule:"));
+  assert.match(text, /^always means:\n {2}\+ From now on commands and edits may read and write [\s\S]*^always saves this rule:$/m);
   assert.equal(fs.existsSync(file), written, String(answer));
   // The question waits before the call runs: pending, then in progress, then its end.
   const states = [...editor.of(sessionId, "tool_call"), ...editor.of(sessionId, "tool_call_update")].map((u) => u.status).filter(Boolean);
