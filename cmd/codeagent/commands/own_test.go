@@ -54,17 +54,21 @@ func TestCommandsIn(t *testing.T) {
 func TestDescribePolicy(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/home/ada/src")
 	p.DenyRead, p.DenyGlobs = []string{"/home/ada/.ssh"}, []string{"**/.env"}
-	text := describe(p, "/home/ada")
-	for _, want := range []string{"may write\n  ~/src\n", "neither read nor write\n  ~/.ssh\n  **/.env\n", "may reach\n  no host\n"} {
+	p.Protected.Hidden = []string{"/home/ada/.config/codeagent/keys"}
+	text := describe(p, "/home/ada", false)
+	if weak := describe(p, "/home/ada", true); !strings.Contains(weak, "codeagent's own files, but this machine does not enforce it\n  ~/.config/codeagent/keys\n") {
+		t.Errorf("%q", weak)
+	}
+	for _, want := range []string{"may write\n  ~/src\n", "neither read nor write\n  ~/.ssh\n  **/.env\n", "may reach\n  no host\n", "never read, of codeagent's own files\n  ~/.config/codeagent/keys\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q lacks %q", text, want)
 		}
 	}
 	p.Network.Mode = sandbox.NetworkFull
-	if text := describe(p, ""); !strings.Contains(text, "every host") {
+	if text := describe(p, "", false); !strings.Contains(text, "every host") {
 		t.Errorf("%q", text)
 	}
-	if text := describe(sandbox.FullAccess(), ""); !strings.Contains(text, "no sandbox") {
+	if text := describe(sandbox.FullAccess(), "", false); !strings.Contains(text, "no sandbox") {
 		t.Errorf("%q", text)
 	}
 }

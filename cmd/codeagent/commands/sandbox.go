@@ -12,19 +12,20 @@ import (
 
 // Sandbox says what commands may touch now.
 func Sandbox(ses *conversation.Session) string {
-	return describe(ses.Gate.Base(), ses.Workspace.Stdio.Env("HOME"))
+	return describe(ses.Gate.Base(), ses.Workspace.Stdio.Env("HOME"), ses.ReadableRecords())
 }
 
 // describe writes what commands may touch.
-func describe(p sandbox.Policy, home string) string {
+func describe(p sandbox.Policy, home string, readable bool) string {
 	if p.Unconfined {
 		return "There is no sandbox: commands can do what you can."
 	}
-	return confined(p, home, "Commands", "They") + "\n/permissions lists where each of it comes from, and takes it back; /status says what enforces it."
+	return confined(p, home, "Commands", "They", readable) + "\n/permissions lists where each of it comes from, and takes it back; /status says what enforces it."
 }
 
-// confined writes a policy in words. who is whom it confines, and it the pronoun for that.
-func confined(p sandbox.Policy, home, who, it string) string {
+// confined writes a policy in words. who is whom it confines, and it the pronoun for that. readable: this machine
+// does not hide codeagent's own records.
+func confined(p sandbox.Policy, home, who, it string, readable bool) string {
 	short := func(path string) string {
 		if rest, ok := strings.CutPrefix(path, home+"/"); ok && home != "" {
 			return "~/" + rest
@@ -55,6 +56,11 @@ func confined(p sandbox.Policy, home, who, it string) string {
 	}
 	list(it+" may read", roots(p.Read), "everything that you may read, except what follows")
 	list(it+" may neither read nor write", slices.Concat(p.DenyRead, p.DenyGlobs), "(nothing is hidden by a setting)")
+	if own := it + " may never read, of codeagent's own files"; len(p.Protected.Hidden) > 0 && readable {
+		list(own+", but this machine does not enforce it", p.Protected.Hidden, "")
+	} else if len(p.Protected.Hidden) > 0 {
+		list(own, p.Protected.Hidden, "")
+	}
 	list(it+" may reach", hostsOf(p), "no host")
 	if len(p.Sockets) > 0 {
 		list("and connect to the sockets", p.Sockets, "")

@@ -78,7 +78,7 @@ func ServerPage(ses *conversation.Session, name string) string {
 	case st.Remote:
 		b.WriteString("\nIt runs elsewhere: no sandbox confines it.\n")
 	case st.State != servers.Starting:
-		b.WriteString("\n" + confined(st.Policy, ses.Workspace.Stdio.Env("HOME"), "The server", "It") + "\n")
+		b.WriteString("\n" + confined(st.Policy, ses.Workspace.Stdio.Env("HOME"), "The server", "It", ses.ReadableRecords()) + "\n")
 	}
 	return b.String()
 }
