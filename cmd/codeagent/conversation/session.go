@@ -299,9 +299,10 @@ func configured(o Options, project extensions.Found, settings config.Config) map
 }
 
 // NoModel is the error that a person is to choose a model, or the tour. Err is why the configured provider
-// cannot be used; nil: none is configured. Readable: commands can read codeagent's own records here.
+// cannot be used; nil: none is configured. Paths are codeagent's own; Readable: commands can read its records here.
 type NoModel struct {
 	Err      error
+	Paths    config.Paths
 	Readable bool
 }
 
@@ -337,14 +338,12 @@ func (ses *Base) chooseModel(ctx context.Context) error {
 	ses.chosen, err = providers.Of(ses.Workspace).Choose(ctx, w)
 	code, _, _ := cli.ExitOf(err)
 	switch keyless := o.Attended && !w.Needed && err != nil && code == cli.ExitSignIn; {
-	case keyless && !o.Tour:
-		return &NoModel{Err: err, Readable: ses.ReadableRecords()}
 	case err != nil && !keyless:
 		return err
 	case ses.chosen.Model != nil:
 		return ses.chosen.Sees(ses.images)
 	case o.Attended && !o.Tour:
-		return &NoModel{Readable: ses.ReadableRecords()}
+		return &NoModel{Err: err, Paths: ses.Workspace.Paths, Readable: ses.ReadableRecords()}
 	}
 	if ses.Tour, err = startTour(ctx, ses.Workspace, o.Attended); err == nil {
 		ses.Workspace.AtClose(func() error { ses.Tour.Close(); return nil })

@@ -142,7 +142,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	if back.undo != nil {
 		options.Undo = back
 	}
-	kept := offer(ctx, ses, f, &options, func(e event.Event) { screen.Emit(e) })
+	kept := offer(ses, f, &options, func(e event.Event) { screen.Emit(e) })
 	options.Opening = firstEntry(ses, kept, o.from != nil && !o.from.Fresh)
 	options.Writing.Keys = table
 	offerWriting(ctx, ses, &options)

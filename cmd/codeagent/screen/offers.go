@@ -35,27 +35,26 @@ import (
 
 // offer gives the screen the commands of this session beside the conversation. The tour
 // supports only undo. It returns the list of sessions that can be resumed from here.
-func offer(ctx context.Context, ses *conversation.Session, f cli.Flags, o *tui.Options, tell func(event.Event)) *sessionList {
+func offer(ses *conversation.Session, f cli.Flags, o *tui.Options, tell func(event.Event)) *sessionList {
 	kept := &sessionList{s: ses.Workspace.Stdio, store: sessions.New(ses.Workspace.Paths.Sessions), here: ses.Workspace.Folder}
 	o.Surroundings = surroundings{ses.Workspace, ses.OnBranch}
 	o.Approvals = policies{ses.Gate, ses}
 	known := &commands.Models{Ses: ses, Show: tell}
 	o.Models = models{known}
-	if work, err := newModelSetup(ctx, ses.Workspace.Stdio, f, ses.ReadableRecords()); err == nil {
-		o.Setup = work
-		o.SetUp = func(ctx context.Context, c setup.Choice) (leaves bool, err error) {
-			if ses.Tour != nil { // a session with the model begins
-				kept.next = &sessionscmd.ResumeTarget{Fresh: true, Folder: ses.Workspace.Folder, Model: c.Title()}
-				return true, nil
-			}
-			now, p, err := work.of(ctx, c)
-			if err != nil {
-				return false, err
-			}
-			l := providers.Of(now).Listed(p, c.Model)
-			known.Add(l)
-			return false, known.Use(ctx, l.Title)
+	work := modelSetup{ses.Workspace.Stdio, f, ses.Workspace.Paths, ses.ReadableRecords()}
+	o.Setup = work
+	o.SetUp = func(ctx context.Context, c setup.Choice) (leaves bool, err error) {
+		if ses.Tour != nil { // a session with the model begins
+			kept.next = &sessionscmd.ResumeTarget{Fresh: true, Folder: ses.Workspace.Folder, Model: c.Title()}
+			return true, nil
 		}
+		now, p, err := work.of(ctx, c)
+		if err != nil {
+			return false, err
+		}
+		l := providers.Of(now).Listed(p, c.Model)
+		known.Add(l)
+		return false, known.Use(ctx, l.Title)
 	}
 	if ses.Tour != nil {
 		return kept

@@ -67,10 +67,7 @@ func withoutModel(ctx context.Context, s cli.Stdio, f cli.Flags, err error) (_ c
 	if none.Err != nil {
 		_, why, _ = cli.ExitOf(none.Err)
 	}
-	work, err := newModelSetup(ctx, s, f, none.Readable)
-	if err != nil {
-		return f, "", false, false
-	}
+	work := modelSetup{s, f, none.Paths, none.Readable}
 	c, said, played, err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Home: s.Env("HOME"), Mouse: true, Setup: work}).SetUp(ctx, why)
 	if said != "" {
 		f = withChosen(ctx, s, f, c.Title())

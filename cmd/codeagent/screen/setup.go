@@ -26,11 +26,6 @@ type modelSetup struct {
 	readable bool
 }
 
-func newModelSetup(ctx context.Context, s cli.Stdio, f cli.Flags, readable bool) (modelSetup, error) {
-	paths, _, err := workspace.Places(ctx, s)
-	return modelSetup{s, f, paths, readable}, err
-}
-
 // of returns the provider that was chosen, among those of the settings as they are now.
 func (m modelSetup) of(ctx context.Context, c setup.Choice) (ws *workspace.Workspace, p config.Provider, err error) {
 	if ws, err = workspace.Unopened(ctx, m.s, m.f); err == nil {
