@@ -56,24 +56,21 @@ var languageServers = []LanguageServer{
 }
 
 // LanguageServers returns those that may be started, by name.
-func (c Config) LanguageServers() (out []LanguageServer) {
+func (c Config) LanguageServers() []LanguageServer {
 	if !c.Diagnostics.Enabled {
 		return nil
 	}
-	off, left := disabled(c.Diagnostics.Switches), maps.Clone(c.Diagnostics.Tables)
+	all, off := map[string]LanguageServer{}, disabled(c.Diagnostics.Switches)
 	for _, s := range languageServers {
-		if own := left[s.Name]; own != nil {
-			s = s.changed(*own)
-			delete(left, s.Name)
-		}
-		out = append(out, s)
+		all[s.Name] = s
 	}
-	for name, own := range left {
-		out = append(out, LanguageServer{Name: name}.changed(*own))
+	for name, own := range c.Diagnostics.Tables {
+		s := all[name]
+		s.Name = name
+		all[name] = s.changed(*own)
 	}
-	out = slices.DeleteFunc(out, func(s LanguageServer) bool { return off[s.Name] || s.Command == "" })
-	slices.SortFunc(out, func(a, b LanguageServer) int { return cmp.Compare(a.Name, b.Name) })
-	return out
+	maps.DeleteFunc(all, func(name string, s LanguageServer) bool { return off[name] || s.Command == "" })
+	return slices.SortedFunc(maps.Values(all), func(a, b LanguageServer) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // changed returns s with what own sets.
