@@ -105,9 +105,7 @@ func (m *app) commands() slash.Commands {
 		{Name: "context", Help: "what fills the model's context, and what /compact would gain", Run: shows(func() part.Overlay { return fill.Page(s.Keys, e.Context) }), Waits: true, Missing: e.Context == nil},
 		{Name: "copy", Takes: "[N]", Help: "copy the last answer, or its N-th block of code", Run: func(which string) part.Intent { return copyAnswer(&m.transcript, which) }},
 		{Name: "find", Takes: "[text]", Help: "find a text in the whole transcript", Run: on(findText)},
-		{Name: "undo", Help: "undo what the last turn changed, after a preview", Run: func(string) part.Intent {
-			return undoing.Show(s, o.Undo, m.facts.Session.Folder, func() int { return m.facts.Running })
-		}, Missing: o.Undo == nil},
+		{Name: "undo", Help: "undo what the last turn changed, after a preview", Run: func(string) part.Intent { return undoing.Show(m.rewinds().Screen, o.Undo) }, Missing: o.Undo == nil},
 		{Name: "rewind", Help: "go back to before one of your messages: the conversation, files, or both", Run: func(string) part.Intent { return rewind.Show(m.rewinds(), o.Rewind) }, Missing: o.Rewind == nil},
 		{Name: "redo", Help: "take back the last /undo or /rewind, until you send something", Run: func(string) part.Intent { return rewind.Redo(m.rewinds(), o.Rewind) }, Missing: o.Rewind == nil},
 		{Name: "ps", Help: "show the jobs in the background and their output; end them", Run: shows(func() part.Overlay { return lists.OfJobs(s, o.Background) }), Missing: o.Background == nil},

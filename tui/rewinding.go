@@ -5,14 +5,14 @@ import (
 
 	"codeagent/tui/part"
 	"codeagent/tui/rewind"
+	"codeagent/tui/undoing"
 )
 
 // rewinds is what going back gets of the screen.
 func (m *app) rewinds() rewind.Screen {
-	return rewind.Screen{
-		Setting: m.setting(), Folder: m.facts.Session.Folder,
-		Jobs: func() int { return m.facts.Running }, Shown: m.transcript.Size,
-	}
+	return rewind.Screen{Shown: m.transcript.Size, Screen: undoing.Screen{
+		Setting: m.setting(), Folder: m.facts.Session.Folder, Jobs: func() int { return m.facts.Running },
+	}}
 }
 
 // rewound shows what going back did: the removed messages leave the transcript, and the first of them

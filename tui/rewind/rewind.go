@@ -52,10 +52,7 @@ type Result struct {
 
 // Screen is what the list gets of the screen.
 type Screen struct {
-	part.Setting
-	// Folder is the session's, and Jobs returns how many jobs run.
-	Folder string
-	Jobs   func() int
+	undoing.Screen
 	// Shown is how much of the transcript is shown now, for Done.
 	Shown func() int
 }
@@ -137,7 +134,7 @@ func (s Screen) what(under part.Overlay, past Past, n, count int, text string, l
 		if r.Id == "conversation" {
 			return s.back(past, n, true, false)
 		}
-		page := &page.Page{Title: "Go back: " + r.Id, Keys: s.Keys, Under: p, Draw: look.Draw(s.Setting, s.Folder, s.Jobs)}
+		page := &page.Page{Title: "Go back: " + r.Id, Keys: s.Keys, Under: p, Draw: look.Draw(s.Screen)}
 		if len(look.Files) > 0 || r.Id == "both" {
 			page.Enter, page.Accept = "restores "+r.Id, func() part.Intent { return s.back(past, n, r.Id == "both", len(look.Files) > 0) }
 		}
@@ -169,5 +166,5 @@ func Redo(s Screen, past Past) part.Intent {
 
 // done is what a result is on the screen.
 func (s Screen) done(r Result, verb string, shown int) func() part.Intent {
-	return func() part.Intent { return Done{r, shown, undoing.Told(r.Report, verb, s.Folder, s.Home)} }
+	return func() part.Intent { return Done{r, shown, s.Told(r.Report, verb)} }
 }

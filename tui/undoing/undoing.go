@@ -68,35 +68,33 @@ type File struct {
 	Of int
 }
 
-// screen is what the page gets of the screen: a setting, the session's folder, and how many jobs run.
-type screen struct {
+// Screen is what the page gets of the screen.
+type Screen struct {
 	part.Setting
-	turns  Turns
-	folder string
-	jobs   func() int
+	// Folder is the session's, and Jobs returns how many jobs run.
+	Folder string
+	Jobs   func() int
 }
 
 // Show shows what would be undone; Enter undoes it.
-func Show(s part.Setting, turns Turns, folder string, jobs func() int) part.Intent {
-	return screen{s, turns, folder, jobs}.look(turns.Preview, "nothing to undo")
-}
+func Show(s Screen, turns Turns) part.Intent { return s.look(turns, turns.Preview, "nothing to undo") }
 
 // look shows a preview; none is the hint if there is no such turn.
-func (s screen) look(at func(context.Context) (Preview, error), none string) part.Intent {
+func (s Screen) look(turns Turns, at func(context.Context) (Preview, error), none string) part.Intent {
 	return part.Idle{Name: "/undo", Then: part.All{part.Show{}, part.Try(func(ctx context.Context) (part.Intent, error) {
 		preview, err := at(ctx)
 		if len(preview.Files)+len(preview.Conflicts)+len(preview.NotKept)+len(preview.Closed) == 0 {
 			return part.Say(none), err
 		}
-		return part.Show{Overlay: s.page(preview)}, err
+		return part.Show{Overlay: s.page(turns, preview)}, err
 	})}}
 }
 
-func (s screen) page(u Preview) *page.Page {
-	p := &page.Page{Title: "Undo", Keys: s.Keys, Draw: u.Draw(s.Setting, s.folder, s.jobs)}
-	p.Enter, p.Accept = "undoes these changes", s.undo
+func (s Screen) page(turns Turns, u Preview) *page.Page {
+	p := &page.Page{Title: "Undo", Keys: s.Keys, Draw: u.Draw(s)}
+	p.Enter, p.Accept = "undoes these changes", func() part.Intent { return s.undo(turns) }
 	if len(u.Files) == 0 {
-		p.Enter, p.Accept = "shows the previous turn", func() part.Intent { return s.look(s.turns.Earlier, "no earlier turn has changes to undo") }
+		p.Enter, p.Accept = "shows the previous turn", func() part.Intent { return s.look(turns, turns.Earlier, "no earlier turn has changes to undo") }
 	}
 	return p
 }
@@ -120,8 +118,8 @@ func (u Preview) Words() string {
 }
 
 // Draw draws the preview: the counts first, then each file.
-func (u Preview) Draw(s part.Setting, folder string, jobs func() int) func(t *paint.Theme, w int) []string {
-	named, changed := within(folder, s.Home), slices.Clone(u.Changes)
+func (u Preview) Draw(s Screen) func(t *paint.Theme, w int) []string {
+	named, changed := s.named, slices.Clone(u.Changes)
 	for i := range changed {
 		changed[i].Path = named(changed[i].Path)
 	}
@@ -146,7 +144,7 @@ func (u Preview) Draw(s part.Setting, folder string, jobs func() int) func(t *pa
 		}
 		part("Will be undone", paint.Good, u.Files)
 		part("Changed by somebody else, left as they are", paint.Warn, u.Conflicts)
-		if n := jobs(); n > 0 && len(u.Conflicts) > 0 {
+		if n := s.Jobs(); n > 0 && len(u.Conflicts) > 0 {
 			out = append(out, t.Wrap(w, paint.Dim.Span(short.Count(n, "job")+" may still write, and may have written these; /ps ends jobs"))...)
 		}
 		part("Not saved, cannot be undone", paint.Warn, u.NotKept)
@@ -169,24 +167,22 @@ func (u Preview) of() string {
 	return "of the turn"
 }
 
-func (s screen) undo() part.Intent {
+func (s Screen) undo(turns Turns) part.Intent {
 	return part.Turn{Name: "/undo", Doing: "Undoing", Work: func(ctx context.Context) (func() part.Intent, error) {
-		report, err := s.turns.Apply(ctx)
+		report, err := turns.Apply(ctx)
 		if len(report.Done)+len(report.Conflicts)+len(report.Failed) == 0 {
 			return nil, err
 		}
-		return func() part.Intent { return Told(report, "undone", s.folder, s.Home) }, err
+		return func() part.Intent { return s.Told(report, "undone") }, err
 	}}
 }
 
-// within returns what shortens a path: relative to folder where it lies in it.
-func within(folder, home string) func(path string) string {
-	return func(path string) string {
-		if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, "/")+"/"); ok && folder != "" {
-			return rest
-		}
-		return paint.Tilde(path, home)
+// named shortens a path: relative to the session's folder where it lies in it.
+func (s Screen) named(path string) string {
+	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(s.Folder, "/")+"/"); ok && s.Folder != "" {
+		return rest
 	}
+	return paint.Tilde(path, s.Home)
 }
 
 func undoLine(t *paint.Theme, w int, named func(string) string, f File) []string {
@@ -210,11 +206,11 @@ type Undone struct {
 
 // Told is the report in the transcript; nil if there is nothing to report. verb says what became of the
 // files: "undone".
-func Told(r Report, verb, folder, home string) *Undone {
+func (s Screen) Told(r Report, verb string) *Undone {
 	if len(r.Done)+len(r.Conflicts)+len(r.Failed) == 0 {
 		return nil
 	}
-	return &Undone{r, verb, within(folder, home)}
+	return &Undone{r, verb, s.named}
 }
 
 func (u *Undone) Foldable() bool { return true }
