@@ -21,26 +21,21 @@ type apart struct {
 }
 
 // of returns the runner. Without a sandbox it is the session's: the gate then refuses every command.
-func (a *apart) of(ws *workspace.Workspace) (*exec.Runner, error) {
+func (a *apart) of(ws *workspace.Workspace) (_ *exec.Runner, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.runner == nil && ws.Policy.Unconfined {
+	switch {
+	case a.runner != nil:
+	case ws.Policy.Unconfined:
 		a.runner, a.over = ws.Runner, func() {}
+	default:
+		a.runner, a.over, err = ws.Apart()
 	}
-	if a.runner == nil {
-		runner, over, err := ws.Apart()
-		if err != nil {
-			return nil, err
-		}
-		a.runner, a.over = runner, over
-	}
-	return a.runner, nil
+	return a.runner, err
 }
 
 func (a *apart) close() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.runner != nil {
+	if a.started() != nil {
 		a.over()
 	}
 	return nil
