@@ -75,7 +75,8 @@ func TestRewindOnTheScreen(t *testing.T) {
 		for _, m := range requests[len(requests)-1].Messages {
 			told.WriteString(m.Text + "\n")
 		}
-		if text := told.String(); strings.Contains(text, "third") || strings.Contains(text, "Second over") || !strings.Contains(text, "second otherwise") {
+		if text := told.String(); strings.Contains(text, "third") || strings.Contains(text, "Second over") || !strings.Contains(text, "second otherwise") ||
+			strings.Count(text, "The user undid") != 1 || strings.Contains(text, "took back the undoing") {
 			t.Errorf("the model got %q", text)
 		}
 		term.WaitGone(working)
