@@ -1,6 +1,7 @@
 package question
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -38,6 +39,7 @@ type sheet struct {
 	home  string
 	most  limits
 	all   string // the key that shows all
+	label string // the last one: it stands only at the first of its fields
 	rows  []row
 	every []part.Sight // all that must be seen, in rows or left out
 }
@@ -66,10 +68,12 @@ func (s *sheet) add(f field) {
 		if f.quoted {
 			marks = append(marks, paint.Faint.Span("│ "))
 		}
-		if i > 0 {
-			f.label = ""
+		label := f.label
+		if label == s.label {
+			label = ""
 		}
-		drawn := paint.Wrapper{Theme: s.t, Width: s.w - 1, First: append(marks, line.Gutter...), Hard: f.hard}.Labelled(f.label, line.Text...)
+		s.label = cmp.Or(f.label, s.label)
+		drawn := paint.Wrapper{Theme: s.t, Width: s.w - 1, First: append(marks, line.Gutter...), Hard: f.hard}.Labelled(label, line.Text...)
 		for at, text := range drawn {
 			r := row{text: text}
 			if f.name != "" {
@@ -123,11 +127,7 @@ func (q *Question) sheet(t *paint.Theme, w int, home string, most limits, titled
 	s.answers(q.request.Options, label)
 	s.refused(q.request.Denials, q.request.Held)
 	for i, text := range q.request.Facts {
-		label := "known"
-		if i > 0 {
-			label = ""
-		}
-		s.add(field{label: label, name: fmt.Sprint("fact ", i), spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(text))})})
+		s.add(field{label: "known", name: fmt.Sprint("fact ", i), spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(text))})})
 	}
 	if a := q.request.Action; q.change == nil && a.Kind == word.KindEdit {
 		if q.change = diff.Of(q.request.Changes, home); !diff.Whole(q.request.Changes) {
@@ -138,10 +138,8 @@ func (q *Question) sheet(t *paint.Theme, w int, home string, most limits, titled
 	if reason := q.request.Justification; reason != "" {
 		s.add(field{label: "reason", quoted: true, most: s.most.reason, spans: paint.Flat([]paint.Span{paint.Dim.Span("the model says: "), paint.Text.With(paint.Italic).Span("“" + reason + "”")})})
 	}
-	name := "withheld"
 	for _, why := range q.request.Withheld {
-		s.add(field{label: name, spans: paint.Flat([]paint.Span{paint.Dim.Span(visible.Fact(why))})})
-		name = ""
+		s.add(field{label: "withheld", spans: paint.Flat([]paint.Span{paint.Dim.Span(visible.Fact(why))})})
 	}
 	return s
 }
@@ -149,13 +147,11 @@ func (q *Question) sheet(t *paint.Theme, w int, home string, most limits, titled
 // answers writes out the labels that are cut below the question: they say for how long and
 // for what a yes is.
 func (s *sheet) answers(all []approvals.Option, long int) {
-	label := "answers"
 	for _, o := range all {
 		if !o.Decision.Yes() || shortLabel(o, s.w, long) == o.Label {
 			continue
 		}
-		s.add(field{label: label, name: "answer " + o.Key, mark: paint.Text.Span(o.Key + " "), spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(o.Label))})})
-		label = ""
+		s.add(field{label: "answers", name: "answer " + o.Key, mark: paint.Text.Span(o.Key + " "), spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(o.Label))})})
 	}
 }
 
@@ -166,11 +162,7 @@ func (s *sheet) opens(r approvals.Request) {
 		label = "may" // it was granted already
 	}
 	one := func(i int, mark, text string) {
-		name := fmt.Sprint("opens ", i)
-		if i > 0 {
-			label = ""
-		}
-		s.add(field{label: label, name: name, mark: paint.Good.Span(mark), hard: true, spans: paint.Flat([]paint.Span{paint.Strong.Span(visible.Fact(text))})})
+		s.add(field{label: label, name: fmt.Sprint("opens ", i), mark: paint.Good.Span(mark), hard: true, spans: paint.Flat([]paint.Span{paint.Strong.Span(visible.Fact(text))})})
 	}
 	lines := append(denial.Grants(r.Grant, s.home), r.Opens...)
 	for i, g := range lines {
@@ -213,7 +205,6 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 			f.name = fmt.Sprint("refused ", i)
 		}
 		s.add(f)
-		label = ""
 		if s.most.denials > 0 {
 			continue
 		}

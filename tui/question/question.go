@@ -159,12 +159,7 @@ func (q *Question) Unread() bool { return q.left > 0 }
 
 // Has reports whether key is one of the question's options.
 func (q *Question) Has(key string) bool {
-	for _, o := range q.request.Options {
-		if o.Key == key {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(q.request.Options, func(o approvals.Option) bool { return o.Key == key })
 }
 
 // Open starts the note; with the key of an option, sending the note answers.

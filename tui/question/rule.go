@@ -125,14 +125,8 @@ func (r *Rule) ToggleScope() {
 
 // nextExpiry sets the last day on which the rule holds: another number of days from now, or none.
 func (r *Rule) nextExpiry(now time.Time) {
-	at := 0
-	for i, days := range expiries {
-		if days == r.days {
-			at = (i + 1) % len(expiries)
-		}
-	}
 	line := ""
-	if r.days = expiries[at]; r.days > 0 {
+	if r.days = expiries[(slices.Index(expiries, r.days)+1)%len(expiries)]; r.days > 0 {
 		line = "expires = " + now.AddDate(0, 0, r.days).Format(time.DateOnly)
 	}
 	r.set(withLine(r.Text.Value(), "expires", line))

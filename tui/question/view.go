@@ -43,7 +43,7 @@ func (q *Question) rolled(t *paint.Theme, w, h int, home string, most limits, no
 	if !hasHead(h, whole) {
 		head = 0
 	}
-	r := roll{title, whole, q.sheet(t, w, home, most, whole, q.labelWidth(w, h-head-1))}
+	r := roll{title, whole, q.sheet(t, w, home, most, whole, q.labelWidth(t, w, h-head-1))}
 	if whole {
 		r.every = append(r.every, titleSight(w))
 	}
@@ -146,7 +146,7 @@ func (q *Question) fitted(t *paint.Theme, r roll, top, h int, now time.Time, lef
 // hint is dropped before the answers.
 func (q *Question) foot(t *paint.Theme, r roll, h int, now time.Time, left int) (rows []string, x, y int) {
 	w := r.w
-	rows, x, y = q.options(t, w, h-1, left), -1, -1
+	rows, x, y = q.options(t, w, q.labelWidth(t, w, h-1), left), -1, -1
 	if q.Field != nil {
 		line, cx := q.noteLine(t, w)
 		rows = append(rows, line)
@@ -193,25 +193,11 @@ func (q *Question) noteLine(t *paint.Theme, w int) (string, int) {
 	return t.Paint(paint.Accent, prompt) + line, paint.Width(prompt) + x
 }
 
-// options draws the answers in about most rows. They look ready only when the question is
-// armed, and struck out while they are not accepted.
-func (q *Question) options(t *paint.Theme, w, most, left int) []string {
-	return q.optionRows(t, w, q.labelWidth(w, most), left)
-}
-
 // labelWidth is how wide the labels of the answers may be on about most rows. What is cut
 // there is in the body in full.
-func (q *Question) labelWidth(w, most int) (long int) {
+func (q *Question) labelWidth(t *paint.Theme, w, most int) (long int) {
 	for _, long = range []int{w, 14, 8, 3} {
-		rows, used := 1, edgeOf(w)
-		for _, o := range q.request.Options {
-			n := paint.Width(o.Key) + 1 + paint.Width(shortLabel(o, w, long))
-			if used > edgeOf(w) && used+n > w-1 {
-				rows, used = rows+1, edgeOf(w)
-			}
-			used += n + edgeOf(w)
-		}
-		if rows <= max(most*2/3, 1) {
+		if len(q.options(t, w, long, 0)) <= max(most*2/3, 1) {
 			break
 		}
 	}
@@ -222,21 +208,17 @@ func shortLabel(o approvals.Option, w, long int) string {
 	return paint.Cut(o.Label, min(max(w-6-paint.Width(o.Key), 8), long))
 }
 
-// edgeOf is how many columns are beside each answer.
-func edgeOf(w int) int {
-	if w < 30 {
-		return 1
-	}
-	return 3
-}
-
-// optionRows draws the answers with labels of at most long columns.
-func (q *Question) optionRows(t *paint.Theme, w, long, left int) []string {
+// options draws the answers with labels of at most long columns. They look ready only when the
+// question is armed, and struck out while they are not accepted.
+func (q *Question) options(t *paint.Theme, w, long, left int) []string {
 	key, label := paint.Dim, paint.Dim
 	if q.Armed() {
 		key, label = paint.Warn.With(paint.Bold), paint.Text
 	}
-	edge := edgeOf(w)
+	edge := 3 // beside each answer
+	if w < 30 {
+		edge = 1
+	}
 	var rows []string
 	row, used := strings.Repeat(" ", edge), edge
 	for _, o := range q.request.Options {
