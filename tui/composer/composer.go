@@ -273,24 +273,15 @@ func (c *Composer) save(typing bool) {
 	}
 }
 
-func (c *Composer) undoLast() {
-	if n := len(c.undo); n > 0 {
-		c.redo = append(c.redo, snapshot{c.Text, c.Cursor})
-		c.back(c.undo[n-1])
-		c.undo = c.undo[:n-1]
+// back returns to the last state of from, and keeps the present one in to.
+func (c *Composer) back(from, to *[]snapshot) {
+	n := len(*from) - 1
+	if n < 0 {
+		return
 	}
-}
-
-func (c *Composer) redoLast() {
-	if n := len(c.redo); n > 0 {
-		c.undo = append(c.undo, snapshot{c.Text, c.Cursor})
-		c.back(c.redo[n-1])
-		c.redo = c.redo[:n-1]
-	}
-}
-
-func (c *Composer) back(to snapshot) {
-	c.Text, c.Cursor = to.text, to.cursor
+	*to = append(*to, snapshot{c.Text, c.Cursor})
+	c.Text, c.Cursor = (*from)[n].text, (*from)[n].cursor
+	*from = (*from)[:n]
 	c.typing, c.goal = false, -1
 }
 
@@ -411,9 +402,9 @@ func (c *Composer) Edit(do keys.Action, w int) bool {
 	case keys.YankOlder:
 		c.yankOlder()
 	case keys.Undo:
-		c.undoLast()
+		c.back(&c.undo, &c.redo)
 	case keys.Redo:
-		c.redoLast()
+		c.back(&c.redo, &c.undo)
 	default:
 		return false
 	}

@@ -402,7 +402,7 @@ func (c *Composer) deed(r rune) {
 		c.vimPut(r == 'p')
 	case 'u':
 		for range c.times() {
-			c.undoLast()
+			c.back(&c.undo, &c.redo)
 		}
 	}
 }
