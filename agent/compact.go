@@ -32,7 +32,7 @@ var (
 	ErrCrowded = errors.New("the context of the model is too small for this task, and summaries make no more room: " +
 		"choose a model that takes more (or say in models.NAME.context of the settings how much this one takes), or give it a smaller part of the task")
 	ErrLongMessage = errors.New("this message alone is too long for the model")
-	ErrSmallModel  = errors.New("the model is too small for codeagent: its instructions and tools alone are too long for it; choose another model")
+	ErrSmallModel  = errors.New("codeagent's instructions and tools alone are longer than the model takes")
 	errLonger      = fmt.Errorf("%w: a summary would be no shorter", ErrNothing)
 	// ErrSmallServer, ErrLargeImages: the server bounds requests in bytes (HTTP 413).
 	ErrSmallServer = errors.New("the server, or a proxy before it, takes only requests that are smaller than the instructions and tools of codeagent: raise its limit (nginx: client_max_body_size), or ask another provider")

@@ -198,13 +198,18 @@ func unreachable(err error, during string, hidden func(string) string) *model.Er
 	}
 	said := err.Error()
 	cause := short.Undialed(said)
-	if cause == said {
+	var badCert *tls.CertificateVerificationError
+	var notTLS tls.RecordHeaderError
+	switch {
+	case errors.As(err, &badCert):
+		cause = "the server's certificate cannot be verified: " + badCert.Err.Error()
+	case errors.As(err, &notTLS):
+		cause = "the server does not speak TLS: " + said
+	case cause == said:
 		cause = during + ": " + said
 	}
 	e := &model.Error{Kind: model.Transport, Message: clean(hidden(cause)), Err: err}
-	var badCert *tls.CertificateVerificationError
-	var notTLS tls.RecordHeaderError
-	if errors.As(err, &badCert) || errors.As(err, &notTLS) || strings.Contains(err.Error(), "unsupported protocol scheme") {
+	if badCert != nil || errors.As(err, &notTLS) || strings.Contains(err.Error(), "unsupported protocol scheme") {
 		e.Err = final{err}
 	}
 	return e

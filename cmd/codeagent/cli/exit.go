@@ -135,8 +135,21 @@ func InWords(err error) error {
 	return err
 }
 
-// StorageError adds what to do if codeagent's own folders cannot be read or written.
-func StorageError(err error) error {
+// caused is an error whose text begins with its reason: "no space left on device: write /x".
+type caused struct {
+	error
+	reason error
+}
+
+func (c caused) Error() string {
+	return c.reason.Error() + ": " + strings.TrimSuffix(c.error.Error(), ": "+c.reason.Error())
+}
+
+func (c caused) Unwrap() error { return c.error }
+
+// StorageError begins with the reason, and adds what to do, if codeagent's own folders cannot be read or written.
+// otherwise is what to do about any other error; none: that is returned as it is.
+func StorageError(err error, otherwise ...string) error {
 	var known *HintError
 	if err == nil || errors.As(err, &known) {
 		return err
@@ -148,8 +161,11 @@ func StorageError(err error) error {
 		syscall.ENOTDIR: "something else stands where a folder belongs: move it away, or name another folder with CODEAGENT_HOME",
 	} {
 		if errors.Is(err, reason) {
-			return Hinted(ExitFailed, err, hint)
+			return Hinted(ExitFailed, caused{err, reason}, hint)
 		}
+	}
+	if len(otherwise) > 0 {
+		return Hinted(ExitFailed, err, otherwise...)
 	}
 	return err
 }

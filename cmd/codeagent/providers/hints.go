@@ -2,6 +2,7 @@ package providers
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"iter"
 	"slices"
@@ -53,8 +54,18 @@ func (h hintClient) hinted(err error, absent []string) error {
 		return cli.Hinted(cli.ExitSignIn, err, h.key...)
 	case notThere(err) && len(absent) > 0:
 		return cli.Hinted(cli.ExitFailed, err, absent...)
+	case noModel(err):
+		return cli.Hinted(cli.ExitFailed, err, "name another: --model NAME, or choose one of the provider's list with /model")
 	}
+	var badCert *tls.CertificateVerificationError
+	var notTLS tls.RecordHeaderError
 	var failed *model.Error
+	switch {
+	case errors.As(err, &badCert):
+		return cli.Hinted(cli.ExitFailed, err, "check the address; a certificate of your own authority is trusted if SSL_CERT_FILE names its file")
+	case errors.As(err, &notTLS):
+		return cli.Hinted(cli.ExitFailed, err, "where the server has no TLS the address begins with http://")
+	}
 	if errors.As(err, &failed) && advice[failed.Kind] != "" {
 		return cli.Hinted(cli.ExitFailed, err, advice[failed.Kind])
 	}
@@ -65,7 +76,7 @@ func (h hintClient) hinted(err error, absent []string) error {
 var advice = map[model.ErrorKind]string{
 	model.RateLimited: "wait and send it again, or use another model; retry.patience_s says how long codeagent tries (codeagent help config)",
 	model.NoQuota:     "add credit to the account, or use another model",
-	model.ContextFull: "begin a new session, or set models.NAME.context to what the model takes (codeagent help config)",
+	model.ContextFull: "begin a new session, use a model that takes more, or set models.NAME.context to what this one takes (codeagent help config)",
 	model.Transport:   "check the network and the address; codeagent doctor tries the model",
 	model.ServerFault: "the fault is the provider's: send it again later, or use another model",
 }
@@ -95,5 +106,11 @@ func notSignedIn(err error) bool {
 // model is not meant.
 func notThere(err error) bool {
 	var refused *model.Error
-	return errors.As(err, &refused) && (refused.Status == 404 || refused.Status == 405) && !strings.Contains(strings.ToLower(refused.Message), "model")
+	return errors.As(err, &refused) && (refused.Status == 404 || refused.Status == 405) && !noModel(err)
+}
+
+// noModel reports whether the server does not have the model.
+func noModel(err error) bool {
+	var refused *model.Error
+	return errors.As(err, &refused) && (refused.Status == 404 || refused.Status == 405) && strings.Contains(strings.ToLower(refused.Message), "model")
 }

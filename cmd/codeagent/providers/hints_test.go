@@ -2,6 +2,7 @@ package providers
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"iter"
 	"strings"
@@ -33,6 +34,22 @@ func TestErrorsOfProvidersSayWhatToDo(t *testing.T) {
 	plain := errors.New("something else")
 	if err := h.hinted(plain, nil); !errors.Is(err, plain) || err.Error() != plain.Error() {
 		t.Errorf("%v", err)
+	}
+}
+
+// A model that the provider does not have, a certificate that cannot be verified and a server without TLS each say
+// what to do; another 404 is about the address.
+func TestHintsOfCauses(t *testing.T) {
+	h := hintClient{address: []string{"set base_url"}}
+	for want, err := range map[string]*model.Error{
+		"--model NAME":  {Kind: model.BadRequest, Status: 404, Message: "The model `x` does not exist"},
+		"set base_url":  {Kind: model.BadRequest, Status: 404, Message: "not found"},
+		"SSL_CERT_FILE": {Kind: model.Transport, Err: &tls.CertificateVerificationError{Err: errors.New("x509")}},
+		"http://":       {Kind: model.Transport, Err: tls.RecordHeaderError{Msg: "first record"}},
+	} {
+		if _, _, hints := cli.ExitOf(h.hinted(err, h.address)); len(hints) != 1 || !strings.Contains(hints[0], want) {
+			t.Errorf("%v: %q, want %s", err, hints, want)
+		}
 	}
 }
 

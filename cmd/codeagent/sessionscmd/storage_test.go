@@ -19,7 +19,7 @@ func TestStorageError(t *testing.T) {
 	} {
 		err := Error(fmt.Errorf("session x: %w", &fs.PathError{Op: "open", Path: "/state/sessions", Err: reason}))
 		code, message, hints := cli.ExitOf(err)
-		if code != cli.ExitFailed || !strings.Contains(message, "/state/sessions") || len(hints) != 1 || !strings.Contains(hints[0], want) {
+		if code != cli.ExitFailed || message != reason.Error()+": session x: open /state/sessions" || len(hints) != 1 || !strings.Contains(hints[0], want) {
 			t.Errorf("%v: status %d, %q, %q", reason, code, message, hints)
 		}
 	}

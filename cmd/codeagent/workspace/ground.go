@@ -68,7 +68,7 @@ func (ws *Workspace) noteRoots(p sandbox.Policy) error {
 		return ownFiles(err)
 	}
 	if ws.recorded, err = hostfile.RecordRoots(ws.Paths.Roots, ws.recorded, sandbox.PathsOf(p.Roots())); err != nil {
-		return cli.Hinted(cli.ExitFailed, fmt.Errorf("note what commands may write: %w", err), "CODEAGENT_HOME can name another folder for settings and sessions")
+		return cli.StorageError(fmt.Errorf("cannot note what commands may write: %w", err), "CODEAGENT_HOME can name another folder for settings and sessions")
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 		return cli.Usage(err, "codeagent help config lists the settings")
 	}
 	if err := ws.Paths.Create(); err != nil {
-		return cli.Hinted(cli.ExitFailed, err, "CODEAGENT_HOME can name another folder for settings and sessions")
+		return cli.StorageError(err, "CODEAGENT_HOME can name another folder for settings and sessions")
 	}
 	temp, remove, err := ws.Paths.NewTemp()
 	if err != nil {
