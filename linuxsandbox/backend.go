@@ -97,7 +97,7 @@ func New(o Options) (*Backend, error) {
 		return nil, fmt.Errorf("sandbox helper: %w", err)
 	}
 	helper := sync.OnceValues(o.openHelper)
-	b := &Backend{helper: helper, exe: exe, openFiles: o.OpenFiles, outside: netns.Outside{Lookup: o.Lookup}, groups: cgroup.New(cgroup.Kernel{}), globs: plan.NewGlobs(globWait), guards: map[string]*guard{}, holders: map[string]*holder{}}
+	b := &Backend{helper: helper, exe: exe, openFiles: o.OpenFiles, outside: netns.Outside{Lookup: o.Lookup, Proxy: o.Proxy}, groups: cgroup.New(cgroup.Kernel{}), globs: plan.NewGlobs(globWait), guards: map[string]*guard{}, holders: map[string]*holder{}}
 	b.brokers.Files = new(judge.Files)
 	go helper() // ends by itself; at exit the kernel closes what nobody closed
 	if !o.Ahead {
@@ -128,7 +128,7 @@ func (b *Backend) Apart() (*Backend, error) {
 			}
 			return img, err
 		}),
-		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup}, groups: b.groups, globs: plan.NewGlobs(globWait), apart: true,
+		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup, Proxy: b.outside.Proxy}, groups: b.groups, globs: plan.NewGlobs(globWait), apart: true,
 		guards: map[string]*guard{}, holders: map[string]*holder{},
 	}
 	out.brokers.Files = b.brokers.Files // both may change the workspace

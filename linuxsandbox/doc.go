@@ -20,8 +20,10 @@ package linuxsandbox
 import (
 	"context"
 	"net/netip"
+	"net/url"
 
 	"codeagent/linuxsandbox/control"
+	"codeagent/sandbox"
 )
 
 // HelperName is the file name of the helper. Where that file is missing, codeagent starts itself
@@ -47,7 +49,12 @@ type Options struct {
 	// Lookup finds the addresses of host names that a policy allows; nil finds none. The caller
 	// supplies it because only a few rooms may import package net.
 	Lookup LookupFunc
+	// Proxy returns the proxy of the environment by which commands reach a host; nil: there is none.
+	Proxy ProxyFunc
 }
+
+// ProxyFunc finds the proxy for a host; nil: none.
+type ProxyFunc func(sandbox.HostPort) (*url.URL, error)
 
 // LookupFunc has the signature of net.Resolver.LookupNetIP; network is "ip4" or "ip6".
 type LookupFunc func(ctx context.Context, network, host string) ([]netip.Addr, error)

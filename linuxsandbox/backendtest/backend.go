@@ -44,7 +44,7 @@ func Main(m *testing.M) {
 func New(t testing.TB) *linuxsandbox.Backend {
 	t.Helper()
 	names := &FakeNames{}
-	b, err := linuxsandbox.New(linuxsandbox.Options{Helper: own.Helper(t), Lookup: names.find})
+	b, err := linuxsandbox.New(linuxsandbox.Options{Helper: own.Helper(t), Lookup: names.find, Proxy: names.proxyOf})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"net/url"
 	"sync"
 	"testing"
 
@@ -20,6 +21,23 @@ type FakeNames struct {
 	lookup linuxsandbox.LookupFunc
 	// anywhere lets names lead to this machine.
 	anywhere bool
+	proxy    linuxsandbox.ProxyFunc
+}
+
+// SetProxy replaces the proxy of the environment.
+func (f *FakeNames) SetProxy(find linuxsandbox.ProxyFunc) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.proxy = find
+}
+
+func (f *FakeNames) proxyOf(h sandbox.HostPort) (*url.URL, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.proxy == nil {
+		return nil, nil
+	}
+	return f.proxy(h)
 }
 
 // fakes maps each backend of New to its FakeNames.

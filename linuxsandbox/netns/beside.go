@@ -14,8 +14,8 @@ import (
 
 // Where no network namespace can be made, the sockets of a session's commands are in codeagent's own
 // network. Nothing there keeps a connection inside, so the broker makes each of them (Spec.AskNetwork),
-// to the address that it judged and no other. There is no relay: an allowed host is reached by the
-// command's own socket.
+// to the address that it judged and no other. An allowed host is reached by the command's own socket, and by
+// the relay only through a proxy, whose tunnel codeagent must ask for before the command can write.
 //
 //	loopback       what a command of the session bound, known by its cookie; else the host's: judged
 //	a name server  codeagent's own name service, on a port of the loopback
@@ -29,7 +29,9 @@ import (
 func Beside(conf string, o Outside) (*Network, error) {
 	n := &Namespaces{conf: parseResolvConf(conf)}
 	for _, at := range []netip.Addr{loopback4, netip.IPv6Loopback()} {
-		for kind, typ := range map[control.DoorKind]int{control.DoorDatagrams: unix.SOCK_DGRAM, control.DoorStreams: unix.SOCK_STREAM} {
+		for kind, typ := range map[control.DoorKind]int{
+			control.DoorDatagrams: unix.SOCK_DGRAM, control.DoorStreams: unix.SOCK_STREAM, control.DoorRelay: unix.SOCK_STREAM,
+		} {
 			fd, err := boundSocket(at, typ)
 			if err != nil && at.Is6() {
 				continue // this kernel has no IPv6
@@ -43,7 +45,7 @@ func Beside(conf string, o Outside) (*Network, error) {
 	}
 	places := map[place]netip.AddrPort{}
 	for _, d := range n.door {
-		if at, ok := LocalAddress(d.FD); ok {
+		if at, ok := LocalAddress(d.FD); ok && d.Kind != control.DoorRelay {
 			places[place{d.Kind == control.DoorStreams, at.Addr().Is6()}] = at
 		}
 	}

@@ -38,6 +38,8 @@ type nameService struct {
 	Outside
 	conf  resolvConf
 	known *hostNames
+	// standing are the addresses of names that only a proxy can look up.
+	standing standing
 	// turns has a place for each question that is being looked up outside. waiting counts these and
 	// the questions that wait for a place.
 	turns   chan struct{}
@@ -71,6 +73,8 @@ const (
 	maxAsked   = 8 * maxOutside
 	// outsideTime bounds one lookup. By then the command has asked again or given up.
 	outsideTime = 10 * time.Second
+	// proxiedTime bounds that of a name which a proxy will look up again.
+	proxiedTime = 2 * time.Second
 )
 
 func newNameService(conf resolvConf, o Outside) *nameService {
@@ -152,10 +156,19 @@ func (r *nameService) outside(q dnsQuestion) []byte {
 	if q.wants() == "" || r.Lookup == nil {
 		return q.answer(dnsmessage.RCodeSuccess, nil)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), outsideTime)
+	patience, proxied := outsideTime, r.proxied(q.name)
+	if proxied { // there may be no name server at all
+		patience = proxiedTime
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	addrs, err := r.Lookup(ctx, q.wants(), q.name)
 	addrs = slices.DeleteFunc(addrs, func(a netip.Addr) bool { return a.Is4() != (q.wants() == "ip4") })
+	if proxied && len(addrs) == 0 && q.wants() == "ip4" {
+		if a, ok := r.standing.of(q.name); ok {
+			addrs, err = []netip.Addr{a}, nil
+		}
+	}
 	if err != nil && ctx.Err() != nil {
 		return q.answer(dnsmessage.RCodeServerFailure, nil)
 	}
@@ -167,6 +180,9 @@ func (r *nameService) outside(q dnsQuestion) []byte {
 
 // closed returns why an allowed name may not lead to an address; "" if it may.
 func (r *nameService) closed(h sandbox.HostPort, a netip.Addr, named func(sandbox.HostPort) bool) string {
+	if r.standing.is(a, h.Host) {
+		return "" // what the name means to the proxy is the proxy's affair
+	}
 	if r.Closed != nil {
 		return r.Closed(h, a, named)
 	}

@@ -5,6 +5,7 @@ package netns
 import (
 	"context"
 	"net/netip"
+	"net/url"
 	"os"
 	"slices"
 	"syscall"
@@ -37,6 +38,8 @@ type Outside struct {
 	// Lookup finds the addresses of a name; network is "ip4" or "ip6". If it is nil, no name has
 	// any.
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	// Proxy returns the proxy of the environment for a host. If it is nil, there is none.
+	Proxy func(sandbox.HostPort) (*url.URL, error)
 	// Closed returns why the name of h may not lead to the address a; "" if it may. named reports
 	// whether the policy allows a host as written. If Closed is nil, the Network uses
 	// HostPort.ClosedTo with the addresses of this machine.
@@ -61,7 +64,7 @@ func (n *Namespaces) Serve(o Outside) *Network {
 				s.relay.spare[domain] = d.FD
 			}
 		case control.DoorDatagrams, control.DoorStreams:
-			if at, ok := LocalAddress(d.FD); ok {
+			if at, ok := LocalAddress(d.FD); ok && at.Port() == control.NameServerPort {
 				s.servers[at.Addr()] = true
 			}
 			f, conn := openFile(d.FD, "name server")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,12 +17,25 @@ import (
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
 	"codeagent/seatbelt"
+
+	"golang.org/x/net/http/httpproxy"
 )
 
 // Linux prepares the Linux backend. It begins to copy the helper and to check its sum, and starts the session's first keeper, which takes some milliseconds. The earlier it
 // is called, the less there is to wait for.
 func Linux(p cli.Process) (*linuxsandbox.Backend, error) {
-	return linuxsandbox.New(linuxsandbox.Options{HelperSum: p.HelperSum, OpenFiles: p.OpenFiles, Ahead: true, Lookup: net.DefaultResolver.LookupNetIP})
+	return linuxsandbox.New(linuxsandbox.Options{HelperSum: p.HelperSum, OpenFiles: p.OpenFiles, Ahead: true, Lookup: net.DefaultResolver.LookupNetIP, Proxy: proxyOf(httpproxy.FromEnvironment().ProxyFunc())})
+}
+
+// proxyOf finds the proxy of the environment for a host: HTTP_PROXY is for port 80, HTTPS_PROXY for all others.
+func proxyOf(find func(*url.URL) (*url.URL, error)) linuxsandbox.ProxyFunc {
+	return func(h sandbox.HostPort) (*url.URL, error) {
+		scheme := "https"
+		if h.Port == 80 {
+			scheme = "http"
+		}
+		return find(&url.URL{Scheme: scheme, Host: h.String()})
+	}
 }
 
 // backend chooses the system's backend: one line each. If it does not work, the

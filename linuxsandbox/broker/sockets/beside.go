@@ -89,6 +89,13 @@ func (s *Sockets) besideCall(k *socketCall, is netns.Socket) notify.Reply {
 	case r.errno != 0:
 		return notify.Failed(r.errno)
 	case r.listener == 0 && r.to == to:
+		tunnel, ok := s.Network.Tunnel(s.Policy, to)
+		switch {
+		case !ok, tunnel != nil && is.Protocol != unix.IPPROTO_TCP:
+			return notify.Failed(unix.ENETUNREACH)
+		case tunnel != nil:
+			return s.dial(k, is, to)
+		}
 		s.noteHost(k.sock, to)
 	}
 	k.same = func() bool {

@@ -3,6 +3,8 @@
 package sockets
 
 import (
+	"bytes"
+	"context"
 	"net/netip"
 	"runtime"
 	"strconv"
@@ -222,6 +224,8 @@ type pendingDial struct {
 	until  time.Time
 	// began is the number of revocations when the connection was allowed.
 	began int64
+	// tunnel is set if the host is reached through a proxy.
+	tunnel *netns.Tunnel
 }
 
 // dial connects a socket of the command to a host that it may reach.
@@ -230,7 +234,11 @@ func (s *Sockets) dial(k *socketCall, is netns.Socket, to netip.AddrPort) notify
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
-	d := &pendingDial{n: *k.Notification, is: is, to: to, host: -1, blocks: flags&unix.O_NONBLOCK == 0, began: s.client.Revocations()}
+	tunnel, ok := s.Network.Tunnel(s.Policy, to)
+	if !ok {
+		return notify.Failed(unix.ENETUNREACH)
+	}
+	d := &pendingDial{tunnel: tunnel, n: *k.Notification, is: is, to: to, host: -1, blocks: flags&unix.O_NONBLOCK == 0, began: s.client.Revocations()}
 	if d.blocks {
 		d.until = sendLimit(is.FD)
 	} else {
@@ -244,7 +252,7 @@ func (s *Sockets) dial(k *socketCall, is netns.Socket, to netip.AddrPort) notify
 
 // finishDialing makes the connection to the host and the one inside, and answers.
 func (s *Sockets) finishDialing(d *pendingDial) {
-	errno := d.begin()
+	errno := s.begin(d)
 	for errno == unix.EINPROGRESS {
 		ended, ready := s.poll(d.host, moment)
 		switch {
@@ -261,6 +269,9 @@ func (s *Sockets) finishDialing(d *pendingDial) {
 			return
 		}
 	}
+	if errno == 0 && d.tunnel != nil {
+		errno = s.ask(d)
+	}
 	if errno == 0 {
 		s.enter(d)
 		return
@@ -271,10 +282,20 @@ func (s *Sockets) finishDialing(d *pendingDial) {
 	answer(&d.n, errno)
 }
 
-// begin makes the socket in the host's network and starts to connect it.
-func (d *pendingDial) begin() unix.Errno {
+// begin makes the socket in the host's network and starts to connect it, to the host or to its proxy.
+func (s *Sockets) begin(d *pendingDial) unix.Errno {
+	to := d.to
+	if d.tunnel != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), quickConnect)
+		proxies := s.Network.Resolve(ctx, d.tunnel)
+		cancel()
+		if len(proxies) == 0 {
+			return unix.EHOSTUNREACH
+		}
+		to = proxies[0]
+	}
 	domain := unix.AF_INET
-	if d.to.Addr().Is6() {
+	if to.Addr().Is6() {
 		domain = unix.AF_INET6
 	}
 	var err error
@@ -282,8 +303,38 @@ func (d *pendingDial) begin() unix.Errno {
 		d.host = -1
 		return kernel.ErrnoOf(err)
 	}
-	return netns.AddressCall(unix.SYS_CONNECT, d.host, netns.SocketAddress(d.to, domain))
+	return netns.AddressCall(unix.SYS_CONNECT, d.host, netns.SocketAddress(to, domain))
 }
+
+// maxAnswer bounds the head of a proxy's answer.
+const maxAnswer = 16 << 10
+
+// ask asks the proxy for a tunnel. What follows the head of its answer is the host's, and stays in the socket.
+func (s *Sockets) ask(d *pendingDial) unix.Errno {
+	if n, err := unix.Write(d.host, d.tunnel.Request); err != nil || n < len(d.tunnel.Request) {
+		return unix.ECONNREFUSED
+	}
+	head := make([]byte, maxAnswer)
+	for end := time.Now().Add(proxyTime); ; time.Sleep(moment / 10 * time.Millisecond) {
+		ended, _ := s.pollFor(d.host, unix.POLLIN, moment)
+		n, _, err := unix.Recvfrom(d.host, head, unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		switch {
+		case ended || !d.n.Waits() || late(end) || n == maxAnswer || n == 0 && err == nil, err != nil && err != unix.EAGAIN && err != unix.EINTR:
+			return unix.ECONNREFUSED
+		case err == nil:
+			if i := bytes.Index(head[:n], []byte("\r\n\r\n")); i >= 0 {
+				_, _, err = unix.Recvfrom(d.host, head[:i+4], unix.MSG_DONTWAIT)
+				if version, status, _ := bytes.Cut(head[:i], []byte(" ")); err != nil || !bytes.HasPrefix(version, []byte("HTTP/1.")) || !bytes.HasPrefix(status, []byte("200")) {
+					return unix.ECONNREFUSED
+				}
+				return 0
+			}
+		}
+	}
+}
+
+// proxyTime is the longest that a proxy takes to reach a host.
+const proxyTime = 30 * time.Second
 
 // enter connects the command's socket after the host's is connected, and answers.
 func (s *Sockets) enter(d *pendingDial) {
