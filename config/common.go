@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,11 +19,12 @@ type Common struct {
 // Common returns the settings that people change, in the order of the table. Full access is no choice: it has to
 // be spelled out in the file.
 func (c Config) Common() (out []Common) {
+	link := regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
 	for _, s := range settings {
 		if !s.often {
 			continue
 		}
-		one := Common{Key: s.key, Value: fmt.Sprint(s.at(&c, "").Interface()), Doc: s.doc, Origin: c.Origin(s.key)}
+		one := Common{Key: s.key, Value: fmt.Sprint(s.at(&c, "").Interface()), Doc: link.ReplaceAllString(s.doc, "$1"), Origin: c.Origin(s.key)}
 		one.Choices = slices.DeleteFunc(slices.Clone(s.choices), func(v string) bool { return s.key == "sandbox.mode" && v == FullAccess })
 		if s.kind() == flag {
 			one.Choices = []string{"true", "false"}
