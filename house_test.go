@@ -135,7 +135,7 @@ var rooms = []room{
 	// Answers the calls that the filter asks about, below it what has arrows one way.
 	{path: "linuxsandbox/broker", floor: 1, imports: []string{"internal/git", "sandbox", "sandbox/resolved", "sandbox/protect", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/judge", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
 	// What decides about its calls, and makes none.
-	{path: "linuxsandbox/broker/judge", floor: 1, imports: []string{"internal/git", "internal/git/dotgit", "sandbox", "sandbox/resolved", "sandbox/protect", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
+	{path: "linuxsandbox/broker/judge", floor: 1, imports: []string{"internal/git", "internal/git/dotgit", "sandbox", "sandbox/resolved", "sandbox/protect", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/kernel", "linuxsandbox/spec"}},
 	// The log of its denials, and of the programs that met them.
 	{path: "linuxsandbox/broker/evidence", floor: 1, imports: []string{"sandbox", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/kernel"}},
 	// Handlers that know neither its judge nor each other.

@@ -244,7 +244,7 @@ func TestBadFiles(t *testing.T) {
 		"an escape in disguise": {head + "[[run]]\ncommand = \"ls \\u202ehs.mr\"\nfolder = \"/srv\"\n", "not shown"},
 		"a filler":              {path("/srv/a\u3164"), "not shown"},
 		"no text":               {head + "# \xff\n", "not shown"},
-		"a host without port":   {head + "[[host]]\nhosts = [\"docs.example\"]\n", "name the port too"},
+		"every host":            {head + "[[host]]\nhosts = [\"*:443\"]\n", "every host"},
 		"a pattern of hosts":    {head + "[[host]]\nhosts = [\"*.example:443\"]\n", "*"},
 		"expired":               {head + "[[host]]\nhosts = [\"docs.example:443\"]\nexpires = 2026-11-22\n", "has expired (2026-11-22)"},
 		"an expired socket":     {head + "[[socket]]\npaths = [\"/run/x\"]\nexpires = 2026-11-22T00:00:00Z\n", "expired"},

@@ -284,7 +284,7 @@ func covered(e ledger.Entry, wanted sandbox.Grant) bool {
 		return slices.ContainsFunc(paths, func(p string) bool { return sandbox.CoveredBy(roots, p) })
 	}
 	return any(e.Grant.Write, wanted.Write) || any(e.Grant.Read, wanted.Read) || any(e.Grant.Sockets, wanted.Sockets) ||
-		slices.ContainsFunc(wanted.Hosts, func(h sandbox.HostPort) bool { return slices.Contains(e.Grant.Hosts, h) || slices.Contains(e.Fetch, h) })
+		slices.ContainsFunc(wanted.Hosts, func(h sandbox.HostPort) bool { return sandbox.Allowed(e.Grant.Hosts, h) || sandbox.Allowed(e.Fetch, h) })
 }
 
 // revocation is the result of a revocation.

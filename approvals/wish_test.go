@@ -67,8 +67,8 @@ func TestWishesNobodyCanGrant(t *testing.T) {
 		{"too long", Wish{Write: []string{"/" + strings.Repeat("a", decide.MaxEntry)}}, "at most 4096"},
 		{"dots after nothing", Wish{Write: []string{"/srv/none/../x"}}, "missing"},
 		{"a bad host", Wish{Hosts: []string{"user@example.org:443"}}, "not allowed in a host"},
-		{"every host", Wish{Hosts: []string{"*:443"}}, "not allowed in a host"},
-		{"a host without port", Wish{Hosts: []string{"example.org"}}, "example.org:443"},
+		{"every host", Wish{Hosts: []string{"*:443"}}, "would stand for every host"},
+		{"a whole top domain", Wish{Hosts: []string{"*.org:443"}}, "many owners"},
 		{"an abstract socket", Wish{Sockets: []string{"@x"}}, "abstract"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

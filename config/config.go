@@ -94,10 +94,11 @@ type Sandbox struct {
 	AllowHome bool `toml:"allow_home"`
 	// Network is "deny" or "full".
 	Network string `toml:"network"`
-	// AllowHosts are "name:port", AllowSockets paths, as written.
+	// AllowHosts and DenyHosts are hosts (sandbox.ParsePattern), AllowSockets paths, as written.
 	AllowHosts   []string `toml:"allow_hosts"`
+	DenyHosts    []string `toml:"deny_hosts"`
 	AllowSockets []string `toml:"allow_sockets"`
-	// AllowFetch are "name:port", as written; see FetchHosts.
+	// AllowFetch are hosts, as written; see FetchHosts.
 	AllowFetch []string `toml:"allow_fetch"`
 	// Publish are ports, as written; see Ports.
 	Publish []string `toml:"publish"`

@@ -137,7 +137,9 @@ func (s setting) within(most, v any) bool {
 		}
 	case []string:
 		list, _ := v.([]string)
-		return slices.Equal(most, list) || s.opens && !slices.ContainsFunc(list, func(one string) bool { return !slices.Contains(most, one) })
+		return slices.Equal(most, list) || s.opens && !slices.ContainsFunc(list, func(one string) bool {
+			return !slices.Contains(most, one) && (s.covers == nil || !s.covers(most, one))
+		})
 	}
 	for at, ok := s.wider[fmt.Sprint(v)]; ok; at, ok = s.wider[at] {
 		if at == fmt.Sprint(most) {
@@ -147,7 +149,18 @@ func (s setting) within(most, v any) bool {
 	return reflect.DeepEqual(v, most)
 }
 
-func union(a, b []string) []string {
+// coversHost reports whether the hosts of list include all of one.
+func coversHost(list []string, one string) bool {
+	var open []sandbox.HostPort
+	for _, text := range list {
+		hosts, _ := sandbox.ParseAllowed(text) // what is not valid opens nothing
+		open = append(open, hosts...)
+	}
+	wanted, err := sandbox.ParseAllowed(one)
+	return err == nil && !slices.ContainsFunc(wanted, func(h sandbox.HostPort) bool { return !sandbox.Allowed(open, h) })
+}
+
+func union[T comparable](a, b []T) []T {
 	out := slices.Clone(a)
 	for _, one := range b {
 		if !slices.Contains(out, one) {
@@ -233,7 +246,7 @@ func (c Config) Ceiling(at Place) (Ceiling, error) {
 		changed := slices.ContainsFunc(o.Write, func(p string) bool { j := closed.JudgeWrite(p); return !j.Allowed })
 		read := slices.ContainsFunc(o.Read, func(p string) bool { return slices.Contains(closed.DenyGlobs, p) || !closed.JudgeRead(p).Allowed })
 		unlisted := func(hosts []sandbox.HostPort) bool {
-			return slices.ContainsFunc(o.Hosts, func(h sandbox.HostPort) bool { return !slices.Contains(hosts, h) })
+			return slices.ContainsFunc(o.Hosts, func(h sandbox.HostPort) bool { return !sandbox.Allowed(hosts, h) })
 		}
 		for _, one := range []struct {
 			key    string

@@ -85,7 +85,7 @@ var narrowerThan = map[string]map[string]string{
 const (
 	opening = " trusted_folders sandbox.add_dirs sandbox.add_files sandbox.allow_hosts sandbox.allow_fetch sandbox.allow_sockets sandbox.publish sandbox.env.include " +
 		"mcp.servers.NAME.sandbox.read mcp.servers.NAME.sandbox.write mcp.servers.NAME.sandbox.allow_hosts mcp.servers.NAME.sandbox.allow_sockets mcp.servers.NAME.sandbox.env diagnostics.servers.NAME.read "
-	closing = " granular.refuse sandbox.deny_read sandbox.protected sandbox.required_layers sandbox.env.exclude "
+	closing = " granular.refuse sandbox.deny_read sandbox.deny_hosts sandbox.protected sandbox.required_layers sandbox.env.exclude "
 )
 
 // within is the test's own idea of what is at most as wide.

@@ -77,16 +77,23 @@ func (b *builder) places() (temp string, err error) {
 
 // complete adds to the roots of p all else that the settings say, and what is always protected.
 func (b *builder) complete(p sandbox.Policy) (sandbox.Policy, error) {
-	var err error
 	s := b.config.Sandbox
 	b.limits(&p.Limits, s.Limits)
 	p.Env = environmentPolicy(s.Env, b.config.keyVariables())
-	if p.Unconfined {
-		return p, nil
+	denied, err := b.config.hosts(denyHosts, s.DenyHosts)
+	if err != nil {
+		return sandbox.Policy{}, err
+	}
+	if p.Network.Deny = denied; p.Unconfined {
+		return p, nil // fetch_url still refuses them
 	}
 	p.SharedTemp = s.Temp == "shared" && len(p.Write) > 0
 	if p.Network, p.Sockets, err = b.network(); err != nil {
 		return sandbox.Policy{}, err
+	}
+	if p.Network.Deny = denied; len(denied) > 0 && p.Network.Mode == sandbox.NetworkFull {
+		return sandbox.Policy{}, fmt.Errorf("%s (%s): sandbox.network = \"full\" gives commands every host, and nothing denies one of them there; "+
+			"list hosts in sandbox.allow_hosts in its place, or leave %s empty", denyHosts, b.config.Origin(denyHosts), denyHosts)
 	}
 	if err = b.denyRead(&p); err != nil {
 		return sandbox.Policy{}, err

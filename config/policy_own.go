@@ -98,20 +98,23 @@ func FetchHosts(c Config) ([]sandbox.HostPort, error) {
 	return c.hosts("sandbox.allow_fetch", c.Sandbox.AllowFetch)
 }
 
-// hosts parses the list of the setting key, each host once.
-func (c Config) hosts(key string, list []string) ([]sandbox.HostPort, error) {
-	var out []sandbox.HostPort
+// hosts parses the list of the setting key, each host once. In a list of denied hosts no port means
+// every port.
+func (c Config) hosts(key string, list []string) (out []sandbox.HostPort, err error) {
 	for _, text := range list {
-		host, err := sandbox.ParseHostPort(text)
-		if err == nil && host.Port == 0 {
-			err = fmt.Errorf("host %s: name the port too, as %s", quoted(text), quoted(host.Host+":443"))
+		hosts, err := sandbox.ParseAllowed(text)
+		if key == denyHosts && err == nil {
+			var one sandbox.HostPort
+			one, err = sandbox.ParsePattern(text)
+			hosts = []sandbox.HostPort{one}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s (%s): %w", key, c.Origin(key), err)
 		}
-		if !slices.Contains(out, host) {
-			out = append(out, host)
-		}
+		out = union(out, hosts)
 	}
 	return out, nil
 }
+
+// denyHosts is the key of the hosts that nothing opens.
+const denyHosts = "sandbox.deny_hosts"

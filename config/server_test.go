@@ -89,7 +89,7 @@ func TestServerErrors(t *testing.T) {
 		"[mcp.servers.a]\nurl = \"https://h/\"\nheaders = {X-Api-Key = \"s3cr3t\"}":     `write "$NAME" or "Bearer $NAME"`,
 		"[mcp.servers.a]\ncommand = \"x\"\nenv = {\"A B\" = \"c\"}":                     `"A B" is not the name of a variable`,
 		"[mcp.servers.a.sandbox]\nwrite = [\"notes\"]":                                  `element 1: "notes" is neither absolute nor begins with ~/`,
-		"[mcp.servers.a.sandbox]\nallow_hosts = [\"example.com\"]":                      `"example.com" has no port; use name:port`,
+		"[mcp.servers.a.sandbox]\nallow_hosts = [\"*.com\"]":                            `element 1: host "*.com": it would stand for names of many owners`,
 		"[mcp.servers.a.sandbox]\nworkspace = \"all\"":                                  `use one of "read", "write", "none"`,
 	} {
 		_, err := loadServers(t, text, "")

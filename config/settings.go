@@ -44,6 +44,8 @@ type setting struct {
 	// these and narrower a value is compared with a managed one; without them it must be equal.
 	wider map[string]string
 	opens bool
+	// covers, if set, reports whether list opens all that one does, which it does not contain.
+	covers func(list []string, one string) bool
 	// valid, if set, checks what the type cannot; nil means that the value is valid.
 	valid func(v any) error
 	doc   string
@@ -168,10 +170,12 @@ var settings = []setting{
 		doc: "More that stays read-only inside the writable folders. A relative name (`Makefile`, `.github/workflows`) is protected at any depth; a path with `/` or `~/` in front is protected where it is. What it leads to through links is protected, too."},
 	{key: "sandbox.network", wider: map[string]string{"deny": "full"}, choices: []string{"deny", "full"}, def: `"deny"`,
 		doc: "`full` gives every command the whole network."},
-	{key: "sandbox.allow_hosts", opens: true,
-		doc: "Hosts that commands and `fetch_url` may reach, each as `name:port`; nothing else of the network opens. `--allow-host` adds to the list."},
-	{key: "sandbox.allow_fetch", opens: true,
-		doc: "Hosts that `fetch_url` may read pages of, each as `name:port`, and commands may not. `--allow-fetch` adds to the list."},
+	{key: "sandbox.allow_hosts", opens: true, covers: coversHost,
+		doc: "Hosts that commands and `fetch_url` may reach; nothing else of the network opens. `name:port`, `name` (ports 443 and 80), `*.example.com:443` or `10.0.0.0/8:443` ([sandbox.md](sandbox.md#the-network)). `--allow-host` adds to the list."},
+	{key: "sandbox.deny_hosts", narrower: true,
+		doc: "Hosts that commands, MCP servers here and `fetch_url` never reach, whatever allows them, in the forms of `allow_hosts`; without a port, at every port. Not possible with `sandbox.network = \"full\"`; nothing denies a command that runs outside the sandbox."},
+	{key: "sandbox.allow_fetch", opens: true, covers: coversHost,
+		doc: "Hosts that `fetch_url` may read pages of, in the forms of `allow_hosts`, and commands may not. `--allow-fetch` adds to the list."},
 	{key: "sandbox.allow_sockets", opens: true,
 		doc: "Sockets with a path that commands may connect to: the program that listens there acts outside the sandbox. `codeagent sandbox --allow-socket` adds to the list."},
 	{key: "sandbox.publish", opens: true, valid: validPorts,
@@ -249,8 +253,8 @@ var settings = []setting{
 		doc: "More files and folders that the server may read, absolute or with `~/` in front. Unset: its program and what its settings name, but not your home folder."},
 	{key: "mcp.servers.NAME.sandbox.write", opens: true, valid: checks(server.CheckPlaces),
 		doc: "More files and folders that the server may write. It always has a folder of its own."},
-	{key: "mcp.servers.NAME.sandbox.allow_hosts", opens: true, valid: checks(server.CheckHosts),
-		doc: "Hosts that the server may reach, each as `name:port`."},
+	{key: "mcp.servers.NAME.sandbox.allow_hosts", opens: true, covers: coversHost, valid: checks(server.CheckHosts),
+		doc: "Hosts that the server may reach, in the forms of `sandbox.allow_hosts`."},
 	{key: "mcp.servers.NAME.sandbox.allow_sockets", opens: true, valid: checks(server.CheckPlaces),
 		doc: "Sockets with a path that the server may connect to: the program that listens there acts outside the sandbox."},
 	{key: "mcp.servers.NAME.sandbox.env", opens: true, valid: validVariables,

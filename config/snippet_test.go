@@ -128,12 +128,18 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestAllowedHosts: only names with ports, and nothing else of the network.
+// TestAllowedHosts: only what is listed, and nothing else of the network.
 func TestAllowedHosts(t *testing.T) {
 	h := newHome(t)
 	for text, want := range map[string]string{
 		`allow_hosts = ["Example.org:443"]`:                          "",
-		`allow_hosts = ["example.org"]`:                              "name the port too",
+		`allow_hosts = ["example.org"]`:                              "",
+		`allow_hosts = ["*.example.org:443", "10.0.0.0/8"]`:          "",
+		`allow_hosts = ["*.org:443"]`:                                "at least two parts of a name follow the star",
+		`allow_hosts = ["10.0.0.1/8"]`:                               "this network is written 10.0.0.0/8",
+		`deny_hosts = ["*"]`:                                         "sandbox.deny_hosts",
+		`deny_hosts = ["example.org"]` + "\nnetwork = \"full\"":      "nothing denies one of them",
+		`deny_hosts = ["other.org", "10.0.0.0/8"]`:                   "",
 		`allow_hosts = ["http://example.org"]`:                       "sandbox.allow_hosts",
 		`allow_hosts = ["example.org:443"]` + "\nnetwork = \"full\"": "",
 	} {

@@ -107,8 +107,12 @@ func (f *Fetcher) follow(ctx context.Context, p sandbox.Policy, asked Address) (
 
 // request sends one request to at, over a connection of its own; done ends it.
 func (f *Fetcher) request(ctx context.Context, p sandbox.Policy, asked, at Address) (resp *http.Response, done func(), err error) {
-	if !p.JudgeHost(at.Host).Allowed {
-		return nil, nil, &RefusedError{fmt.Sprintf("the sandbox does not allow to reach %s", at.Host)}
+	if j := p.JudgeHost(at.Host); !j.Allowed {
+		why := ""
+		if j.Final {
+			why = ": " + j.Rule
+		}
+		return nil, nil, &RefusedError{fmt.Sprintf("the sandbox does not allow to reach %s%s", at.Host, why)}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.URL, nil)
 	if err != nil {

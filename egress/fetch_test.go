@@ -345,3 +345,38 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("%+v %v", p, err)
 	}
 }
+
+// What deny_hosts names is not fetched: by its name, whatever the case, and by the address to which an
+// allowed name leads.
+func TestDeniedHosts(t *testing.T) {
+	asked := 0
+	s := serve(t, func(http.ResponseWriter, *http.Request) { asked++ })
+	f := lonely(nil)
+	f.lookup = func(context.Context, string, string) ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+	}
+	for _, c := range []struct {
+		deny, url, want string
+	}{
+		{"", "http://a.example.org:PORT/", ""},
+		{"*.example.org:1", "http://a.example.org:PORT/", ""},
+		{"*.example.org", "http://A.Example.ORG.:PORT/", "deny_hosts names it (*.example.org)"},
+		{"127.0.0.0/8", "http://a.example.org:PORT/", "a.example.org leads to 127.0.0.1: deny_hosts names it (127.0.0.0/8)"},
+		{"127.0.0.0/8", "http://127.0.0.1:PORT/", "deny_hosts names it (127.0.0.0/8)"},
+		{"127.0.0.0/8", "http://[::ffff:127.0.0.1]:PORT/", "deny_hosts names it (127.0.0.0/8)"},
+	} {
+		p := allow("a.example.org:"+port(s), "127.0.0.1:"+port(s))
+		if c.deny != "" {
+			h, err := sandbox.ParsePattern(c.deny)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Network.Deny = []sandbox.HostPort{h}
+		}
+		before := asked
+		_, err := f.Fetch(context.Background(), p, address(t, strings.ReplaceAll(c.url, "PORT", port(s))))
+		if (err == nil) != (c.want == "") || err != nil && (!isRefused(err) || !strings.Contains(err.Error(), c.want)) || (asked > before) != (err == nil) {
+			t.Errorf("%s denied, %s: %v, asked %v", c.deny, c.url, err, asked > before)
+		}
+	}
+}

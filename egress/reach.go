@@ -76,6 +76,10 @@ func (r *route) addresses(ctx context.Context) ([]netip.Addr, error) {
 	var closed error
 	for _, a := range found {
 		a = a.Unmap().WithZone("")
+		if j := r.policy.JudgeHost(sandbox.HostPort{Host: a.String(), Port: r.at.Host.Port}); j.Final {
+			closed = &RefusedError{fmt.Sprintf("the name %s leads to %s: %s", r.at.Host.Host, a, j.Rule)}
+			continue
+		}
 		if why := r.refused(a); why != "" {
 			closed = &RefusedError{fmt.Sprintf("the name %s leads to %s, %s; names are not followed there unless the settings allow that very address (sandbox.allow_fetch: %s)",
 				r.at.Host.Host, a, why, sandbox.HostPort{Host: a.String(), Port: r.at.Host.Port})}
@@ -96,8 +100,9 @@ func (r *route) addresses(ctx context.Context) ([]netip.Addr, error) {
 // redirect of a stranger's leads to must have been named: by the policy, or by the
 // very URL that was judged.
 func (r *route) refused(a netip.Addr) string {
-	named := func(h sandbox.HostPort) bool { return h == r.asked.Host || slices.Contains(r.policy.Network.Hosts, h) }
-	return r.at.Host.ClosedTo(a, r.isOwn, named)
+	named := sandbox.Policy{Network: r.policy.Network}
+	named.Network.Mode, named.Network.Hosts = sandbox.NetworkAllow, append(slices.Clone(named.Network.Hosts), r.asked.Host)
+	return r.at.Host.ClosedTo(a, r.isOwn, named.JudgeHost)
 }
 
 // isOwn reports an address of this machine's interfaces. One that cannot be

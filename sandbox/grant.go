@@ -49,7 +49,7 @@ func (g Grant) Covers(other Grant) bool {
 		return !slices.ContainsFunc(paths, func(p string) bool { return !CoveredBy(roots, p) })
 	}
 	return all(g.Write, other.Write) && all(g.Read, other.Read) && all(g.Sockets, other.Sockets) &&
-		!slices.ContainsFunc(other.Hosts, func(h HostPort) bool { return !slices.Contains(g.Hosts, h) }) &&
+		!slices.ContainsFunc(other.Hosts, func(h HostPort) bool { return !Allowed(g.Hosts, h) }) &&
 		(g.Unsandboxed || !other.Unsandboxed)
 }
 

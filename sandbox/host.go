@@ -3,12 +3,13 @@ package sandbox
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // HostPort is a host name or address with its port, written "name:port". A lookup has port 0 and is
-// written as the bare name.
+// written as the bare name. In a list of hosts, Host may also be a pattern (ParsePattern).
 type HostPort struct {
 	Host string
 	Port uint16
@@ -28,9 +29,9 @@ func (h HostPort) String() string {
 // MarshalText returns String.
 func (h HostPort) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText parses with ParseHostPort.
+// UnmarshalText parses with ParsePattern.
 func (h *HostPort) UnmarshalText(text []byte) error {
-	v, err := ParseHostPort(string(text))
+	v, err := ParsePattern(string(text))
 	if err == nil {
 		*h = v
 	}
@@ -72,6 +73,109 @@ func ParseHostPort(s string) (HostPort, error) {
 		return HostPort{}, fmt.Errorf("host %.80q: write an address as 1.2.3.4", s)
 	}
 	return HostPort{Host: host, Port: port}, nil
+}
+
+// ParsePattern is ParseHostPort for an entry of a list of hosts, which may also be a pattern:
+//
+//	*.example.com:443                      every name below example.com, at any depth, but not example.com
+//	10.0.0.0/8:443, [2001:db8::/32]:443    every address of a network
+func ParsePattern(s string) (HostPort, error) {
+	host, port, err := splitPort(s)
+	if err != nil {
+		return HostPort{}, err
+	}
+	if host == "*" {
+		return HostPort{}, fmt.Errorf("host %.80q: it would stand for every host; name each, or a domain as *.example.com", s)
+	}
+	if below, wild := strings.CutPrefix(host, "*."); wild {
+		h, err := ParseHostPort(below)
+		switch {
+		case err != nil:
+			return HostPort{}, err
+		case !strings.Contains(h.Host, ".") || prefixOf(h.Host).IsValid():
+			return HostPort{}, fmt.Errorf("host %.80q: it would stand for names of many owners; at least two parts of a name follow the star, as in *.example.com", s)
+		}
+		return HostPort{Host: "*." + h.Host, Port: port}, nil
+	}
+	if !strings.Contains(host, "/") {
+		return ParseHostPort(s)
+	}
+	p, err := netip.ParsePrefix(host)
+	if err == nil && p.Addr().Is4In6() && p.Bits() >= 96 {
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	switch {
+	case err != nil:
+		return HostPort{}, fmt.Errorf("host %.80q: write a network of addresses as 10.0.0.0/8:443 or [2001:db8::/32]:443", s)
+	case p != p.Masked():
+		return HostPort{}, fmt.Errorf("host %.80q: this network is written %s", s, p.Masked())
+	case p.IsSingleIP():
+		return HostPort{Host: p.Addr().String(), Port: port}, nil
+	}
+	return HostPort{Host: p.String(), Port: port}, nil
+}
+
+// ParseAllowed parses an entry of a list of allowed hosts. Without a port it means 443 and 80.
+func ParseAllowed(s string) ([]HostPort, error) {
+	h, err := ParsePattern(s)
+	switch {
+	case err != nil:
+		return nil, err
+	case h.Port == 0:
+		return []HostPort{{h.Host, 443}, {h.Host, 80}}, nil
+	}
+	return []HostPort{h}, nil
+}
+
+// Covers reports whether h, of a list of allowed hosts, allows other. A lookup is part of every
+// connection to that name. A network that is wider than one that is not on the public internet
+// (NotPublic) allows nothing of that: 0.0.0.0/0 does not open the loopback.
+func (h HostPort) Covers(other HostPort) bool {
+	if h == other {
+		return true
+	}
+	if other.Port != 0 && other.Port != h.Port || !h.matches(other.Host) {
+		return false
+	}
+	in := prefixOf(h.Host)
+	if !in.IsValid() {
+		return true
+	}
+	_, bits := notPublic(prefixOf(other.Host).Addr())
+	return in.Bits() >= bits
+}
+
+// Allowed reports whether one of hosts covers h.
+func Allowed(hosts []HostPort, h HostPort) bool {
+	return slices.ContainsFunc(hosts, func(open HostPort) bool { return open.Covers(h) })
+}
+
+// denies reports whether h, of a list of denied hosts, names other. Without a port it means every
+// port. An IPv4 address counts also where an IPv6 address of NAT64 contains it.
+func (h HostPort) denies(other HostPort) bool {
+	wrapped := ""
+	if a := prefixOf(other.Host); a.IsSingleIP() {
+		wrapped = unwrapped(a.Addr()).String()
+	}
+	return (h.Port == 0 || h.Port == other.Port) && (h.matches(other.Host) || h.matches(wrapped))
+}
+
+// matches reports whether the host of h is host or a pattern for it.
+func (h HostPort) matches(host string) bool {
+	if below, wild := strings.CutPrefix(h.Host, "*"); wild {
+		return h.Host == host || strings.HasSuffix(host, below)
+	}
+	in, of := prefixOf(h.Host), prefixOf(host)
+	return h.Host == host || in.IsValid() && of.IsValid() && in.Bits() <= of.Bits() && in.Contains(of.Addr())
+}
+
+// prefixOf returns the addresses that host names; the zero value for a name.
+func prefixOf(host string) netip.Prefix {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return netip.PrefixFrom(a, a.BitLen())
+	}
+	p, _ := netip.ParsePrefix(host) // the zero value for a name
+	return p
 }
 
 // splitPort splits off the port. Without brackets, two or more colons mean an IPv6 address without

@@ -149,14 +149,15 @@ func (p Policy) JudgeRead(target string) Judgement {
 }
 
 // JudgeHost decides whether a command under p may connect to h. Without a port h is a lookup, which
-// is part of every connection to that name.
+// is part of every connection to that name. What deny_hosts names is denied first.
 func (p Policy) JudgeHost(h HostPort) Judgement {
+	if i := slices.IndexFunc(p.Network.Deny, func(d HostPort) bool { return d.denies(h) }); i >= 0 {
+		return Judgement{Kind: KindNetwork, Rule: "deny_hosts names it (" + p.Network.Deny[i].String() + ")", Final: true}
+	}
 	switch {
 	case p.Unconfined || p.Network.Mode == NetworkFull:
 		return Judgement{Allowed: true, Rule: "full network"}
-	case p.Network.Mode == NetworkAllow && slices.ContainsFunc(p.Network.Hosts, func(open HostPort) bool {
-		return open == h || h.Port == 0 && open.Host == h.Host
-	}):
+	case p.Network.Mode == NetworkAllow && Allowed(p.Network.Hosts, h):
 		return Judgement{Allowed: true, Rule: h.String()}
 	}
 	return Judgement{Kind: KindNetwork, Rule: "no network"}

@@ -47,36 +47,68 @@ var (
 // NotPublic describes where an address lies that is not on the public internet; "" if it is public.
 // The question to the user and the check of the dialled address both use it, so they agree.
 func NotPublic(a netip.Addr) string {
+	words, _ := notPublic(a)
+	return words
+}
+
+// NotPublic is NotPublic for the address or the network that h names; "" for a name, and for a network
+// that is wider than what is not public.
+func (h HostPort) NotPublic() string {
+	in := prefixOf(h.Host)
+	if words, bits := notPublic(in.Addr()); in.IsValid() && in.Bits() >= bits {
+		return words
+	}
+	return ""
+}
+
+// notPublic is NotPublic with the length of the prefix that describes a.
+func notPublic(a netip.Addr) (words string, bits int) {
 	a = a.Unmap().WithZone("")
-	if nat64.Contains(a) {
-		b := a.As16()
-		a = netip.AddrFrom4([4]byte(b[12:]))
+	if in := unwrapped(a); in != a {
+		if words, bits = notPublic(in); words != "" {
+			bits += nat64.Bits()
+		}
+		return words, bits
 	}
 	for _, n := range nearby {
-		if slices.ContainsFunc(n.prefixes, func(p netip.Prefix) bool { return p.Contains(a) }) {
-			return n.words
+		if i := slices.IndexFunc(n.prefixes, func(p netip.Prefix) bool { return p.Contains(a) }); i >= 0 {
+			return n.words, n.prefixes[i].Bits()
 		}
 	}
 	if !a.IsValid() || a.Is6() && !globalUnicast.Contains(a) {
-		return special
+		return special, globalUnicast.Bits()
 	}
-	return ""
+	return "", 0
+}
+
+// unwrapped returns the IPv4 address that a contains for NAT64, else a.
+func unwrapped(a netip.Addr) netip.Addr {
+	if !nat64.Contains(a) {
+		return a
+	}
+	b := a.As16()
+	return netip.AddrFrom4([4]byte(b[12:]))
 }
 
 // ClosedTo says where the address a lies if a connection to h must not go there; "" if it may.
 // Services outside the public internet trust whoever is close, and the owner of a name chooses its
 // addresses. Without this check an allowed name could lead to the machine's own servers or to a
 // cloud's credentials. So the policy must name such an address itself. own reports addresses of
-// this machine's interfaces; named reports what the policy allows. The caller dials a after this
-// check, and only a: a later change of the name's addresses has no effect.
-func (h HostPort) ClosedTo(a netip.Addr, own func(netip.Addr) bool, named func(HostPort) bool) string {
+// this machine's interfaces; judge is the policy's. What the policy denies is closed in any case. The
+// caller dials a after this check, and only a: a later change of the name's addresses has no effect.
+func (h HostPort) ClosedTo(a netip.Addr, own func(netip.Addr) bool, judge func(HostPort) Judgement) string {
 	a = a.Unmap().WithZone("")
+	at, name := judge(HostPort{Host: a.String(), Port: h.Port}), judge(h)
 	why := NotPublic(a)
-	if why == "" && own(a) {
-		why = thisMachine
-	}
-	if named(HostPort{Host: a.String(), Port: h.Port}) || h.Host == "localhost" && a.IsLoopback() && named(h) {
+	switch {
+	case at.Final:
+		return at.Rule
+	case name.Final:
+		return name.Rule
+	case at.Allowed, h.Host == "localhost" && a.IsLoopback() && name.Allowed:
 		return ""
+	case why == "" && own(a):
+		return thisMachine
 	}
 	return why
 }

@@ -32,26 +32,52 @@ func TestClosedTo(t *testing.T) {
 	for _, c := range []struct {
 		name, address, named string
 		open                 bool
+		denied               string
 	}{
-		{"a.example:443", "1.1.1.1", "", true},
-		{"a.example:443", "10.0.0.1", "a.example:443", false},
-		{"a.example:443", "10.0.0.1", "10.0.0.1:443", true},
-		{"a.example:443", "10.0.0.1", "10.0.0.1:80", false},
-		{"a.example:443", "10.0.0.1", "10.0.0.2:443", false},
-		{"a.example:443", "::ffff:10.0.0.1", "10.0.0.1:443", true},
-		{"a.example:443", "64:ff9b::a9fe:a9fe", "a.example:443", false},
-		{"a.example:443", "fd00:ec2::254", "a.example:443", false},
-		{"a.example:443", "93.184.215.14", "a.example:443", false},
-		{"a.example:443", "93.184.215.14", "93.184.215.14:443", true},
-		{"localhost:443", "127.0.0.1", "localhost:443", true},
-		{"localhost:443", "127.0.0.1", "localhost:80", false},
-		{"localhost:443", "10.0.0.1", "localhost:443", false},
+		{"a.example:443", "1.1.1.1", "", true, ""},
+		{"a.example:443", "10.0.0.1", "10.0.0.0/8:443", true, ""},
+		{"a.example:443", "10.0.0.1", "10.0.0.0/8:80", false, ""},
+		{"a.example:443", "10.0.0.1", "0.0.0.0/0:443", false, ""},
+		{"a.example:443", "169.254.169.254", "128.0.0.0/1:443", false, ""},
+		{"a.example:443", "64:ff9b::10.0.0.1", "10.0.0.0/8:443", false, ""},
+		{"a.example:443", "64:ff9b::10.0.0.1", "[64:ff9b::/96]:443", false, ""},
+		{"a.example:443", "64:ff9b::10.0.0.1", "[64:ff9b::a00:0/104]:443", true, ""},
+		{"a.example:443", "93.184.215.14", "93.184.0.0/16:443", true, ""},
+		{"a.example:443", "1.1.1.1", "", false, "1.1.0.0/16"},
+		{"a.example:443", "1.1.1.1", "1.1.1.1:443", false, "1.1.0.0/16:443"},
+		{"a.example:443", "1.1.1.1", "", true, "1.1.0.0/16:80"},
+		{"a.example:443", "64:ff9b::1.1.1.1", "", false, "1.1.0.0/16"},
+		{"a.example:443", "1.1.1.1", "", false, "a.example"},
+
+		{"a.example:443", "10.0.0.1", "a.example:443", false, ""},
+		{"a.example:443", "10.0.0.1", "10.0.0.1:443", true, ""},
+		{"a.example:443", "10.0.0.1", "10.0.0.1:80", false, ""},
+		{"a.example:443", "10.0.0.1", "10.0.0.2:443", false, ""},
+		{"a.example:443", "::ffff:10.0.0.1", "10.0.0.1:443", true, ""},
+		{"a.example:443", "64:ff9b::a9fe:a9fe", "a.example:443", false, ""},
+		{"a.example:443", "fd00:ec2::254", "a.example:443", false, ""},
+		{"a.example:443", "93.184.215.14", "a.example:443", false, ""},
+		{"a.example:443", "93.184.215.14", "93.184.215.14:443", true, ""},
+		{"localhost:443", "127.0.0.1", "localhost:443", true, ""},
+		{"localhost:443", "127.0.0.1", "localhost:80", false, ""},
+		{"localhost:443", "10.0.0.1", "localhost:443", false, ""},
 	} {
 		h, err := ParseHostPort(c.name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		why := h.ClosedTo(netip.MustParseAddr(c.address), own, func(h HostPort) bool { return h.String() == c.named })
+		why := h.ClosedTo(netip.MustParseAddr(c.address), own, func(h HostPort) Judgement {
+			j := Judgement{Allowed: h.String() == c.named}
+			if open, err := ParsePattern(c.named); err == nil && open.Covers(h) {
+				j.Allowed = true
+			}
+			if c.denied != "" {
+				if d, err := ParsePattern(c.denied); err != nil || d.denies(h) {
+					j = Judgement{Rule: "deny_hosts names it", Final: true}
+				}
+			}
+			return j
+		})
 		if (why == "") != c.open {
 			t.Errorf("%s leads to %s, %q is named: %q", c.name, c.address, c.named, why)
 		}

@@ -86,11 +86,13 @@ const (
 	NetworkFull NetworkMode = "full"
 )
 
-// Network is what a command may reach. Under NetworkAllow an empty list means nothing, never
-// everything.
+// Network is what a command may reach. Under NetworkAllow an empty list of Hosts means nothing, never
+// everything. The elements of both lists may be patterns (ParsePattern).
 type Network struct {
 	Mode  NetworkMode `json:"mode,omitempty"`
 	Hosts []HostPort  `json:"hosts,omitempty"`
+	// Deny is never reached, whatever is allowed or granted. Port 0 means every port.
+	Deny []HostPort `json:"deny,omitempty"`
 }
 
 // Limits bound a command's use of the machine. Zero means no limit.
@@ -187,7 +189,7 @@ func (p Policy) OnlyRead() Policy {
 	}
 	q.WasWrite = append(q.WasWrite, q.Write...)
 	q.Write, q.Sockets, q.Temp, q.SharedTemp = nil, nil, "", false
-	q.Network = Network{}
+	q.Network = Network{Deny: q.Network.Deny}
 	return q
 }
 
@@ -236,7 +238,7 @@ func (p Policy) Clone() Policy {
 	c.Protected.Hidden = slices.Clone(p.Protected.Hidden)
 	c.DenyRead = slices.Clone(p.DenyRead)
 	c.DenyGlobs = slices.Clone(p.DenyGlobs)
-	c.Network.Hosts = slices.Clone(p.Network.Hosts)
+	c.Network.Hosts, c.Network.Deny = slices.Clone(p.Network.Hosts), slices.Clone(p.Network.Deny)
 	c.Sockets = slices.Clone(p.Sockets)
 	c.Env = p.Env.clone()
 	return c

@@ -54,8 +54,13 @@ func Suggest(p Policy, files FileSystem, home string, argv []string, denials []D
 				g.Read = appendNew(g.Read, d.Target)
 			}
 		case KindNetwork:
+			h, err := ParseHostPort(d.Target)
+			if j := p.JudgeHost(h); err == nil && j.Final {
+				left = appendNew(left, d.Target+": "+j.Rule)
+				continue
+			}
 			unnamed = unnamed || d.Why != ""
-			if h, err := ParseHostPort(d.Target); err == nil && d.Operation != "socket" && d.Why == "" {
+			if err == nil && d.Operation != "socket" && d.Why == "" {
 				g.Hosts = appendNew(g.Hosts, h)
 			}
 		case KindSocket:

@@ -78,9 +78,9 @@ func (p Policy) Validate() error {
 			return fmt.Errorf("protected name %q: want a clean relative path", name)
 		}
 	}
-	for _, h := range p.Network.Hosts {
-		if got, err := ParseHostPort(h.String()); err != nil || got != h {
-			return fmt.Errorf("network host %q: not in the form ParseHostPort gives", h)
+	for _, h := range slices.Concat(p.Network.Hosts, p.Network.Deny) {
+		if got, err := ParsePattern(h.String()); err != nil || got != h {
+			return fmt.Errorf("network host %q: not in the form ParsePattern gives", h)
 		}
 	}
 	if err := p.Env.validate(); err != nil {

@@ -26,7 +26,7 @@ func full() sandbox.Policy {
 		},
 		DenyRead:   []string{"/secret", "/w*/[x"},
 		DenyGlobs:  []string{"**/.env"},
-		Network:    sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "example.com", Port: 443}, {Host: "::1", Port: 80}}},
+		Network:    sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "example.com", Port: 443}, {Host: "::1", Port: 80}, {Host: "*.example.org", Port: 443}}, Deny: []sandbox.HostPort{{Host: "10.0.0.0/8"}, {Host: "bad.example", Port: 22}}},
 		Sockets:    []string{"/run/s"},
 		Limits:     sandbox.Limits{WallMillis: 1, CPUSeconds: 2, CPUPercent: 8, Memory: 3, Processes: 4, OpenFiles: 5, FileSize: 6, Output: 7},
 		Env:        sandbox.Env{Inherit: sandbox.EnvAll, Include: []string{"A"}, Exclude: []string{"B*"}, Set: map[string]string{"C": "d"}},

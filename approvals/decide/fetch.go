@@ -2,7 +2,6 @@ package decide
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"codeagent/event/word"
@@ -43,7 +42,10 @@ func (s State) wantFetch(base sandbox.Policy, w Wish) (Want, *Refusal) {
 	narrow := base
 	if s.Mode == Untrusted {
 		// A policy that opens the whole network names no host, so nobody has approved one yet.
-		narrow = sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: s.named(base)}}
+		narrow = sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: s.named(base), Deny: base.Network.Deny}}
+	}
+	if h, err := sandbox.ParseHostPort(w.Hosts[0]); err != nil || h.Port == 0 {
+		return Want{}, refuse("a fetch may ask only for the host of its address: %s is not one host with a port", Show(w.Hosts[0]))
 	}
 	var out Want
 	if r := out.addHosts(narrow, w.Hosts); r != nil {
@@ -75,8 +77,5 @@ func ownPlace(host string) string {
 	if host == "localhost" {
 		return "this machine"
 	}
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return sandbox.NotPublic(addr)
-	}
-	return ""
+	return sandbox.HostPort{Host: host}.NotPublic()
 }

@@ -83,6 +83,9 @@ func (s State) Exact(base sandbox.Policy, folder string, w Wish) (Want, *Refusal
 		return Want{}, r
 	}
 	for _, h := range out.Grant.Hosts {
+		if strings.ContainsAny(h.Host, "*/") {
+			out.Warnings = append(out.Warnings, h.Host+" stands for every host in it, whoever owns it")
+		}
 		if words := ownPlace(h.Host); words != "" {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("%s is %s: services there trust nearby clients", h, words))
 		}
@@ -100,17 +103,18 @@ func (w *Want) addHosts(base sandbox.Policy, hosts []string) *Refusal {
 		if r := PlainText(raw); r != nil {
 			return r
 		}
-		h, err := sandbox.ParseHostPort(raw)
+		hosts, err := sandbox.ParseAllowed(raw)
 		if err != nil {
 			return refuse("%v", err)
 		}
-		if h.Port == 0 {
-			return refuse("host %q: name the port too, for example %q", raw, h.Host+":443")
+		for _, h := range hosts {
+			switch j := base.JudgeHost(h); {
+			case j.Final:
+				return refuse("%s stays closed: %s", h, j.Rule)
+			case !j.Allowed && !slices.Contains(w.Grant.Hosts, h):
+				w.Grant.Hosts = append(w.Grant.Hosts, h)
+			}
 		}
-		if base.JudgeHost(h).Allowed || slices.Contains(w.Grant.Hosts, h) {
-			continue
-		}
-		w.Grant.Hosts = append(w.Grant.Hosts, h)
 	}
 	return nil
 }
@@ -170,5 +174,5 @@ func (s State) Narrower(base sandbox.Policy, n, shown sandbox.Grant) bool {
 		})
 	}
 	return !more(n.Write, shown.Write, wide.JudgeWrite) && !more(n.Read, shown.Read, wide.JudgeRead) &&
-		len(ledger.Less(n.Hosts, shown.Hosts)) == 0 && len(ledger.Less(n.Sockets, shown.Sockets)) == 0
+		len(ledger.HostsBeyond(n.Hosts, shown.Hosts)) == 0 && len(ledger.Less(n.Sockets, shown.Sockets)) == 0
 }

@@ -102,8 +102,13 @@ type Setting struct {
 func Beyond(base, p sandbox.Policy) sandbox.Grant {
 	return sandbox.Grant{
 		Write: Less(sandbox.PathsOf(p.Write), sandbox.PathsOf(base.Write)),
-		Hosts: Less(p.Network.Hosts, base.Network.Hosts), Sockets: Less(p.Sockets, base.Sockets),
+		Hosts: HostsBeyond(p.Network.Hosts, base.Network.Hosts), Sockets: Less(p.Sockets, base.Sockets),
 	}
+}
+
+// HostsBeyond returns the hosts of list that known does not cover.
+func HostsBeyond(list, known []sandbox.HostPort) []sandbox.HostPort {
+	return slices.DeleteFunc(slices.Clone(list), func(h sandbox.HostPort) bool { return sandbox.Allowed(known, h) })
 }
 
 // Less returns the elements of list that are not in known.

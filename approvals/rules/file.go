@@ -334,19 +334,12 @@ func (p *parser) host(r *Rule, e hostEntry) {
 		p.fail("access", "access is %q; for hosts it can only be fetch, or be left out", short.Head(string(e.Access), 40))
 	}
 	for _, raw := range e.Hosts {
-		r.Hosts = append(r.Hosts, p.hostPort(raw))
+		hosts, err := sandbox.ParseAllowed(raw)
+		if err != nil {
+			p.fail("hosts", "%v", err)
+		}
+		r.Hosts = append(r.Hosts, hosts...)
 	}
-}
-
-func (p *parser) hostPort(raw string) sandbox.HostPort {
-	h, err := sandbox.ParseHostPort(raw)
-	if err == nil && h.Port == 0 {
-		err = fmt.Errorf("host %q: name the port too, as %q", short.Head(raw, 80), h.Host+":443")
-	}
-	if err != nil {
-		p.fail("hosts", "%v", err)
-	}
-	return h
 }
 
 // checkExamples reports the first example that does not hold.

@@ -337,6 +337,6 @@ func (s *Set) Path(access Access, path string) (root string) {
 // Host reports whether a rule allows a fetch or a command to contact a host.
 func (s *Set) Host(h sandbox.HostPort, fetch bool) bool {
 	return slices.ContainsFunc(s.Rules(), func(r *Rule) bool {
-		return (fetch || r.Access != Fetch) && slices.Contains(r.Hosts, h)
+		return (fetch || r.Access != Fetch) && sandbox.Allowed(r.Hosts, h)
 	})
 }

@@ -354,7 +354,7 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		{"[[tool]]\ntool = \"git__x\"\ndecision = \"forbid\"\n", `r:3:1: a forbid needs a reason`},
 		{"[[tool]]\ntool = \"git__x\"\ndecision = \"deny\"\n", `r:3:1: decision is "deny"; it must be allow, ask or forbid`},
 		{"[[tool]]\ntool = \"git__x\"\ndecision = \"ask\"\ndescribed = \"1\"\n", `r:4:1: only an allow can depend on how a tool is described`},
-		{"[[host]]\nhosts = [\"example.com\"]\n", `r:2:1: host "example.com": name the port too, as "example.com:443"`},
+		{"[[host]]\nhosts = [\"*.com\"]\n", `r:2:1: host "*.com": it would stand for names of many owners; at least two parts of a name follow the star, as in *.example.com`},
 		{"[[host]]\nhosts = [\"example.com:443\"]\naccess = \"read\"\n", `r:3:1: access is "read"; for hosts it can only be fetch`},
 		{"[[command]]\nwords = [\"a\"]\ndecision = \"ask\"\nexact = true\n", `r:4:1: only an allow can be exact`},
 		{"[[command]\n", "r:1:"},

@@ -93,14 +93,10 @@ func CheckPlaces(list []string) error {
 	return nil
 }
 
-// CheckHosts accepts hosts with a port.
+// CheckHosts accepts what sandbox.ParseAllowed does.
 func CheckHosts(list []string) error {
 	for i, text := range list {
-		h, err := sandbox.ParseHostPort(text)
-		if err == nil && h.Port == 0 {
-			err = fmt.Errorf("%s has no port; use name:port, as in \"api.example.com:443\"", quoted(text))
-		}
-		if err != nil {
+		if _, err := sandbox.ParseAllowed(text); err != nil {
 			return fmt.Errorf("element %d: %w", i+1, err)
 		}
 	}

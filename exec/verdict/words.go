@@ -127,11 +127,17 @@ func (e Evidence) file(files FileSystem, name string) (d sandbox.Denial) {
 func (e Evidence) host(line string) sandbox.Denial {
 	for _, text := range []string{line, strings.Join(e.Argv, " ")} {
 		for _, m := range shapes().address.FindAllStringSubmatch(text, 4) {
-			if h, err := sandbox.ParseHostPort(strings.TrimSuffix(m[1]+m[3]+m[5]+":"+m[2]+m[4]+m[6], ":")); err == nil && e.Policy.JudgeHost(h).Allowed {
-				return sandbox.Denial{}
-			} else if err == nil {
-				return sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "connect", Target: h.String()}
+			h, err := sandbox.ParseHostPort(strings.TrimSuffix(m[1]+m[3]+m[5]+":"+m[2]+m[4]+m[6], ":"))
+			if err != nil {
+				continue
 			}
+			switch j := e.Policy.JudgeHost(h); {
+			case j.Allowed:
+				return sandbox.Denial{}
+			case j.Final:
+				return sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "connect", Target: h.String(), Why: j.Rule}
+			}
+			return sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "connect", Target: h.String()}
 		}
 	}
 	return sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "socket", Target: "socket"}

@@ -59,13 +59,13 @@ func (f *FakeNames) find(ctx context.Context, network, host string) ([]netip.Add
 	return f.lookup(ctx, network, host)
 }
 
-func (f *FakeNames) closed(h sandbox.HostPort, a netip.Addr, named func(sandbox.HostPort) bool) string {
+func (f *FakeNames) closed(h sandbox.HostPort, a netip.Addr, judge func(sandbox.HostPort) sandbox.Judgement) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.anywhere {
 		return ""
 	}
-	return h.ClosedTo(a, netns.HostHas, named)
+	return h.ClosedTo(a, netns.HostHas, judge)
 }
 
 // Names returns the names that the theatre's backend looks up.
@@ -95,13 +95,13 @@ func (th *Theatre) NamesOf(t *testing.T, anywhere bool, names map[string]netip.A
 func Allowing(t *testing.T, p sandbox.Policy, hosts ...string) sandbox.Policy {
 	t.Helper()
 	p = p.Clone()
-	p.Network = sandbox.Network{Mode: sandbox.NetworkAllow}
+	p.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Deny: p.Network.Deny}
 	for _, h := range hosts {
-		host, err := sandbox.ParseHostPort(h)
+		open, err := sandbox.ParseAllowed(h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Network.Hosts = append(p.Network.Hosts, host)
+		p.Network.Hosts = append(p.Network.Hosts, open...)
 	}
 	return p
 }

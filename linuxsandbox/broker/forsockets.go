@@ -33,6 +33,9 @@ func (h *holding) refuseConnect(n *notify.Notification, r sockets.Refusal) notif
 func (h *holding) lookUp(n *notify.Notification, client *netns.Client, q *netns.Question) {
 	allowed := func(name string) bool { return netns.MayLookUp(h.law.Policy(), name) }
 	d := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "lookup", Target: q.Name}
+	if j := h.law.Policy().JudgeHost(sandbox.HostPort{Host: q.Name}); j.Final {
+		d.Why = j.Rule
+	}
 	switch {
 	case allowed(q.Name):
 		q.Answer()

@@ -154,10 +154,12 @@ func (h *holding) askable(d *sandbox.Denial) bool {
 	switch {
 	case d.Moot:
 		return false // it would fail without the sandbox too
-	case d.Kind == sandbox.KindSocket, d.Kind == sandbox.KindNetwork, d.Kind == sandbox.KindLoss:
+	case d.Kind == sandbox.KindLoss:
 		return true
 	case d.Why != "":
 		return false // no grant allows it
+	case d.Kind == sandbox.KindSocket, d.Kind == sandbox.KindNetwork:
+		return true
 	case judge.AboutFile(d.Kind):
 		return h.law.Grantable(d.Target)
 	}

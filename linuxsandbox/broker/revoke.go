@@ -87,9 +87,7 @@ func (h *holding) wasRevoked(d *sandbox.Denial) bool {
 		host, err := sandbox.ParseHostPort(d.Target)
 		return judge.AboutFile(d.Kind) && sandbox.CoveredBy(g.Write, d.Target) ||
 			d.Kind == sandbox.KindSocket && slices.Contains(g.Sockets, d.Target) ||
-			d.Kind == sandbox.KindNetwork && err == nil && slices.ContainsFunc(g.Hosts, func(r sandbox.HostPort) bool {
-				return r == host || host.Port == 0 && r.Host == host.Host
-			})
+			d.Kind == sandbox.KindNetwork && err == nil && sandbox.Allowed(g.Hosts, host)
 	})
 }
 

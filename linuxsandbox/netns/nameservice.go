@@ -179,14 +179,14 @@ func (r *nameService) outside(q dnsQuestion) []byte {
 }
 
 // closed returns why an allowed name may not lead to an address; "" if it may.
-func (r *nameService) closed(h sandbox.HostPort, a netip.Addr, named func(sandbox.HostPort) bool) string {
+func (r *nameService) closed(h sandbox.HostPort, a netip.Addr, judge func(sandbox.HostPort) sandbox.Judgement) string {
 	if r.standing.is(a, h.Host) {
 		return "" // what the name means to the proxy is the proxy's affair
 	}
 	if r.Closed != nil {
-		return r.Closed(h, a, named)
+		return r.Closed(h, a, judge)
 	}
-	return h.ClosedTo(a, HostHas, named)
+	return h.ClosedTo(a, HostHas, judge)
 }
 
 // serveDatagrams answers the datagrams of a socket until it is closed.

@@ -40,10 +40,10 @@ type Outside struct {
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	// Proxy returns the proxy of the environment for a host. If it is nil, there is none.
 	Proxy func(sandbox.HostPort) (*url.URL, error)
-	// Closed returns why the name of h may not lead to the address a; "" if it may. named reports
-	// whether the policy allows a host as written. If Closed is nil, the Network uses
+	// Closed returns why the name of h may not lead to the address a; "" if it may. judge is
+	// the policy's. If Closed is nil, the Network uses
 	// HostPort.ClosedTo with the addresses of this machine.
-	Closed func(h sandbox.HostPort, a netip.Addr, named func(sandbox.HostPort) bool) string
+	Closed func(h sandbox.HostPort, a netip.Addr, judge func(sandbox.HostPort) sandbox.Judgement) string
 }
 
 // Serve takes over the sockets that the helper made in the namespace, and serves them until the
@@ -130,27 +130,41 @@ func (n *Network) ServedByHost(protocol int, at netip.AddrPort) bool {
 
 // MayLookUp reports whether the policy names the host.
 func MayLookUp(p *resolved.Policy, name string) bool {
-	return p.Network.Mode == sandbox.NetworkAllow && slices.ContainsFunc(p.Network.Hosts, func(h sandbox.HostPort) bool { return h.Host == name })
+	return p.Network.Mode == sandbox.NetworkAllow && p.JudgeHost(sandbox.HostPort{Host: name}).Allowed
 }
 
 // MayReach reports whether the policy names the address, or a name that this session's commands
 // looked up for it and that may lead there. Several names may stand for one address, and the kernel
-// does not know for which of them a connection is. to is the address that is dialled afterwards.
+// does not know for which of them a connection is: one of them that the policy denies closes the
+// address. to is the address that is dialled afterwards.
 func (n *Network) MayReach(p *resolved.Policy, to netip.AddrPort) bool {
-	if p.Network.Mode != sandbox.NetworkAllow {
+	if _, why := n.denied(p, to); p.Network.Mode != sandbox.NetworkAllow || why != "" {
 		return false
 	}
-	named := func(h sandbox.HostPort) bool { return p.JudgeHost(h).Allowed }
-	if named(sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}) {
-		return true
-	}
+	hosts := n.hosts(to)
+	return p.JudgeHost(hosts[0]).Allowed || slices.ContainsFunc(hosts[1:], func(h sandbox.HostPort) bool {
+		return p.JudgeHost(h).Allowed && n.names.closed(h, to.Addr(), p.JudgeHost) == ""
+	})
+}
+
+// hosts are the address to, and the names that stand for it.
+func (n *Network) hosts(to netip.AddrPort) []sandbox.HostPort {
+	hosts := []sandbox.HostPort{{Host: to.Addr().String(), Port: to.Port()}}
 	for _, name := range n.names.known.all(to.Addr()) {
-		h := sandbox.HostPort{Host: name, Port: to.Port()}
-		if named(h) && n.names.closed(h, to.Addr(), named) == "" {
-			return true
+		hosts = append(hosts, sandbox.HostPort{Host: name, Port: to.Port()})
+	}
+	return hosts
+}
+
+// denied returns which of the hosts of an address the policy denies whatever is granted, and why; ""
+// if none.
+func (n *Network) denied(p *resolved.Policy, to netip.AddrPort) (h sandbox.HostPort, why string) {
+	for _, h := range n.hosts(to) {
+		if j := p.JudgeHost(h); j.Final {
+			return h, j.Rule
 		}
 	}
-	return false
+	return h, ""
 }
 
 // Unreached is the denial of an address. Its target is the name under which the address was looked up
@@ -158,6 +172,15 @@ func (n *Network) MayReach(p *resolved.Policy, to netip.AddrPort) bool {
 func (n *Network) Unreached(p *resolved.Policy, to netip.AddrPort) sandbox.Denial {
 	h := sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}
 	d := sandbox.Denial{Kind: sandbox.KindNetwork, Target: h.String()}
+	if of, why := n.denied(p, to); why != "" {
+		d.Target, d.Why = of.String(), why
+		if name := n.names.known.last(to.Addr()); of != h {
+			d.Requested = h.String()
+		} else if name != "" {
+			d.Requested = sandbox.HostPort{Host: name, Port: to.Port()}.String()
+		}
+		return d
+	}
 	if d.Requested, d.Note = n.misled(p, to); d.Note != "" {
 		return d
 	}
@@ -172,13 +195,11 @@ func (n *Network) Unreached(p *resolved.Policy, to netip.AddrPort) sandbox.Denia
 // misled finds a name that led to an address to which no name may lead. It returns the name with
 // its port, and the reason; "" if there was none.
 func (n *Network) misled(p *resolved.Policy, to netip.AddrPort) (name, note string) {
-	named := func(h sandbox.HostPort) bool { return p.JudgeHost(h).Allowed }
-	for _, host := range slices.Backward(n.names.known.all(to.Addr())) {
-		h := sandbox.HostPort{Host: host, Port: to.Port()}
-		if n.names.known.written[host] && !named(h) {
+	for _, h := range slices.Backward(n.hosts(to)[1:]) {
+		if n.names.known.written[h.Host] && !p.JudgeHost(h).Allowed {
 			continue // the command may know the address without the name
 		}
-		if why := n.names.closed(h, to.Addr(), named); why != "" {
+		if why := n.names.closed(h, to.Addr(), p.JudgeHost); why != "" {
 			return h.String(), h.Leads(to.Addr(), why)
 		}
 	}

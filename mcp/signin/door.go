@@ -88,7 +88,7 @@ func (d *door) dial(ctx context.Context, network, address string) (net.Conn, err
 func (d *door) judge(host sandbox.HostPort, a netip.Addr) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if why := sandbox.NotPublic(a); why != "" && !slices.Contains(d.named, host) && !slices.Contains(d.own, a) {
+	if why := sandbox.NotPublic(a); why != "" && !sandbox.Allowed(d.named, host) && !slices.Contains(d.own, a) {
 		return fmt.Errorf("the sign-in leads to %s at %s, %s; if that is right, name it: --allow-host %s", host, a, why, host)
 	}
 	return nil

@@ -62,6 +62,9 @@ func confined(p sandbox.Policy, home, who, it string, readable bool) string {
 		list(own, p.Protected.Hidden, "")
 	}
 	list(it+" may reach", hostsOf(p), "no host")
+	if denied := sandbox.HostsOf(p.Network.Deny); len(denied) > 0 {
+		list("and never reaches, whatever allows it", denied, "")
+	}
 	if len(p.Sockets) > 0 {
 		list("and connect to the sockets", p.Sockets, "")
 	}

@@ -9,7 +9,6 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config/server"
-	"codeagent/internal/visible"
 	"codeagent/mcp/signin"
 	"codeagent/sandbox"
 
@@ -67,11 +66,11 @@ func (l login) run(ctx context.Context, s cli.Stdio, f cli.Flags, name string) e
 		}
 	}
 	for _, text := range l.hosts {
-		h, err := sandbox.ParseHostPort(text)
-		if err != nil || h.Port == 0 {
-			return cli.Usage(fmt.Errorf("--allow-host %s: want name:port", visible.Line(text)))
+		hosts, err := sandbox.ParseAllowed(text)
+		if err != nil {
+			return cli.Usage(fmt.Errorf("--allow-host: %w", err))
 		}
-		o.Hosts = append(o.Hosts, h)
+		o.Hosts = append(o.Hosts, hosts...)
 	}
 	o.Show = func(page, host string) {
 		fmt.Fprintf(s.Text, "sign in to the MCP server %s on the page of %s:\n\n%s\n\nwaiting for the browser; Ctrl+C ends\n", name, host, page)

@@ -10,7 +10,6 @@ import (
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
-	"codeagent/linuxsandbox/netns"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
@@ -108,7 +107,7 @@ func allows(p resolved.Policy, r Request) bool {
 		return slices.Contains(p.Sockets, r.Target)
 	case sandbox.KindNetwork:
 		host, err := sandbox.ParseHostPort(r.Target)
-		return err == nil && (p.JudgeHost(host).Allowed || host.Port == 0 && netns.MayLookUp(&p, host.Host))
+		return err == nil && p.JudgeHost(host).Allowed
 	}
 	return AboutFile(r.Kind) && p.JudgeWrite(r.Target).Allowed
 }
