@@ -335,6 +335,9 @@ func network(p resolved.Policy, e sandbox.Enforcement) string {
 	case p.Network.Mode == sandbox.NetworkAllow && len(p.Network.Hosts) > 0:
 		line = fmt.Sprintf("- Network: only %s, over TCP.\n", list(sandbox.HostsOf(p.Network.Hosts)))
 	}
+	if denied := sandbox.HostsOf(p.Network.Deny); len(denied) > 0 {
+		line += fmt.Sprintf("- Hosts that nothing opens, so that a request for one is refused: %s.\n", list(denied))
+	}
 	own := slices.Contains(e.Active(), "netns") || slices.Contains(e.Active(), "connect")
 	if p.Network.Mode != sandbox.NetworkFull && own {
 		line += "- Localhost is the session's own: a command reaches the servers that it starts, or that another running command did, and none of the user's.\n"

@@ -122,22 +122,25 @@ type Revocation struct {
 // Without returns p without the roots, hosts and sockets that g names themselves. It never widens
 // p. If a grant lifted places of DenyRead, they stay lifted.
 func (p Policy) Without(g Grant) Policy {
-	return p.without(g, func(path string) bool { return slices.Contains(g.Write, path) }, func(path string) bool { return slices.Contains(g.Read, path) })
+	return p.without(g, func(path string) bool { return slices.Contains(g.Write, path) }, func(path string) bool { return slices.Contains(g.Read, path) },
+		func(h HostPort) bool { return slices.Contains(g.Hosts, h) })
 }
 
-// Closed returns p without what c revokes. A root below a revoked path may have been opened through
-// that path, so it is closed too, unless it is open in another way.
+// Closed returns p without what c revokes. A root below a revoked path, or a host of a revoked pattern,
+// may have been opened through that, so it is closed too, unless it is open in another way.
 func (p Policy) Closed(c Revocation) Policy {
 	return p.without(c.Grant, func(path string) bool {
 		return slices.Contains(c.Write, path) || CoveredBy(c.Write, path) && !c.Open.JudgeWrite(path).Allowed
 	}, func(path string) bool {
 		return slices.Contains(c.Read, path) || CoveredBy(c.Read, path) && !c.Open.JudgeRead(path).Allowed
+	}, func(h HostPort) bool {
+		return slices.Contains(c.Hosts, h) || Allowed(c.Hosts, h) && !c.Open.JudgeHost(h).Allowed
 	})
 }
 
-// without returns p without the hosts and sockets of g, and without the roots for which write or
-// read returns true.
-func (p Policy) without(g Grant, write, read func(path string) bool) Policy {
+// without returns p without the sockets of g, and without the roots and hosts for which write, read or
+// host returns true.
+func (p Policy) without(g Grant, write, read func(path string) bool, host func(HostPort) bool) Policy {
 	q := p.Clone()
 	drop := func(roots []Root, gone func(string) bool) []Root {
 		return slices.DeleteFunc(roots, func(r Root) bool { return gone(r.Path) })
@@ -148,7 +151,7 @@ func (p Policy) without(g Grant, write, read func(path string) bool) Policy {
 			q.Read = []Root{{Path: nowhere, Optional: true}} // an empty list would allow everything
 		}
 	}
-	q.Network.Hosts = slices.DeleteFunc(q.Network.Hosts, func(h HostPort) bool { return slices.Contains(g.Hosts, h) })
+	q.Network.Hosts = slices.DeleteFunc(q.Network.Hosts, host)
 	q.Sockets = slices.DeleteFunc(q.Sockets, func(s string) bool { return slices.Contains(g.Sockets, s) })
 	return q
 }

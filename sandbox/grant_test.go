@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"testing"
 
 	"codeagent/sandbox"
@@ -249,5 +250,23 @@ func TestClosed(t *testing.T) {
 	left := readers.With(sandbox.Grant{Read: []string{"/data/x"}}).Closed(sandbox.Revocation{Grant: sandbox.Grant{Read: []string{"/data"}}, Open: readers})
 	if left.JudgeRead("/data/x").Allowed || !left.JudgeRead("/usr/bin").Allowed {
 		t.Errorf("read roots %v", left.Read)
+	}
+	// A rule for a pattern granted one host of it to a command. Another answer keeps another one open.
+	host := func(texts ...string) (g sandbox.Grant) {
+		for _, text := range texts {
+			h, err := sandbox.ParsePattern(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.Hosts = append(g.Hosts, h)
+		}
+		return g
+	}
+	for _, back := range []string{"*.example.com:443", "10.0.0.0/8:443"} {
+		of := map[string][]string{"*.example.com:443": {"a.example.com:443", "b.example.com:443"}, "10.0.0.0/8:443": {"10.0.0.1:443", "10.0.0.2:443"}}[back]
+		left := base.With(host(append(of, "c.example:443")...)).Closed(sandbox.Revocation{Grant: host(back), Open: base.With(host(of[1]))})
+		if got := sandbox.HostsOf(left.Network.Hosts); !slices.Equal(got, []string{of[1], "c.example:443"}) {
+			t.Errorf("%s revoked: %q is open", back, got)
+		}
 	}
 }

@@ -254,8 +254,12 @@ func (c *claude) fetch(line int, text, of string, d rules.Decision) {
 		c.note(line, text, "left out: no page is fetched without a question unless something opens it")
 		return
 	}
-	if !named || strings.Contains(host, "*") {
-		c.note(line, text, "left out: a rule names single hosts")
+	if !named {
+		c.note(line, text, "left out: a rule names hosts")
+		return
+	}
+	if err := badHost(host); err != nil {
+		c.note(line, text, "left out: %v", err)
 		return
 	}
 	c.entries = append(c.entries, entry{line: line, from: text, hosts: []string{host + ":443"}, access: rules.Fetch})

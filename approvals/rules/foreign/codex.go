@@ -141,8 +141,8 @@ func (c *codex) network(s statement, args map[string]any) error {
 	case decision != "allow":
 		c.lost = append(c.lost, loss{line: s.line, from: s.text, host: strings.ToLower(host), fetches: strings.Contains(host, "*")})
 		c.note(s.line, s.text, "left out: no host is open unless something opens it")
-	case strings.Contains(host, "*"):
-		c.note(s.line, s.text, "left out: a rule names single hosts")
+	case badHost(host) != nil:
+		c.note(s.line, s.text, "left out: %v", badHost(host))
 	case ports[protocol] == "":
 		c.note(s.line, s.text, "left out: the port of %q is not known", protocol)
 	default:

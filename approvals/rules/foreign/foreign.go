@@ -71,6 +71,18 @@ func (r *importer) note(line int, from, format string, args ...any) {
 	r.notes = append(r.notes, note{line, fmt.Sprintf("%s:%d: %s: %s", r.name, line, short.Cut(from, 120), fmt.Sprintf(format, args...))})
 }
 
+// names reports whether the host of an entry, or one below a wildcard, is the host of l.
+func (l loss) names(entry string) bool {
+	h, err := sandbox.ParsePattern(entry)
+	return strings.HasPrefix(entry, l.host+":") || err == nil && h.Covers(sandbox.HostPort{Host: l.host})
+}
+
+// badHost is the error for a host that no rule can name.
+func badHost(host string) error {
+	_, err := sandbox.ParsePattern(strings.ToLower(host))
+	return err
+}
+
 // concerned returns the loss that affects a permission, or nil.
 func (r *importer) concerned(e entry) *loss {
 	if e.decision == rules.Ask || e.decision == rules.Forbid {
@@ -84,7 +96,7 @@ func (r *importer) concerned(e entry) *loss {
 		switch {
 		case l.commands && len(e.words) > 0, l.fetches && len(e.hosts) > 0,
 			l.path != "" && slices.ContainsFunc(e.paths, near),
-			l.host != "" && slices.ContainsFunc(e.hosts, func(h string) bool { return strings.HasPrefix(h, l.host+":") }):
+			l.host != "" && slices.ContainsFunc(e.hosts, l.names):
 			return &r.lost[i]
 		}
 	}

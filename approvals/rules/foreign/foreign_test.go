@@ -234,3 +234,14 @@ func FuzzImport(f *testing.F) {
 		}
 	})
 }
+
+// TestLostHostUnderAWildcard: a wildcard that allows a host which the other agent denied is left out.
+func TestLostHostUnderAWildcard(t *testing.T) {
+	const allow = "network_rule(host = \"*.a.example\", protocol = \"https\", decision = \"allow\")\n"
+	for denied, want := range map[string]int{"b.example": 1, "a.example": 1, "x.a.example": 0, "x.y.a.example": 0, "*.b.example": 0} {
+		got, err := Codex("default.rules", []byte(allow+"network_rule(host = \""+denied+"\", protocol = \"https\", decision = \"deny\")\n"), home)
+		if err != nil || got.Rules != want {
+			t.Errorf("%s denied: %d rules, want %d: %v, %q", denied, got.Rules, want, err, got.Notes)
+		}
+	}
+}
