@@ -11,7 +11,7 @@ import (
 )
 
 // anywhere are the tests that hold wherever commands have sockets.
-const anywhere = "^(TestProxies|TestAllowed(Hosts|ToGo)|TestRefused(Bind|Names)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$"
+const anywhere = "^(TestHostPatterns|TestProxies|TestAllowed(Hosts|ToGo)|TestRefused(Bind|Names)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$"
 
 // TestNetworkBeside runs them where commands have no network of their own.
 func TestNetworkBeside(t *testing.T) {
@@ -27,5 +27,5 @@ func TestNetworkBeside(t *testing.T) {
 // TestNetworkAsUser runs the tests of refused and allowed connections for a user without
 // privileges.
 func TestNetworkAsUser(t *testing.T) {
-	tests.AsUser(t, "^(TestRefused(Addresses|Bind|Names|Beside)|TestMessagesBeside|TestProxies|TestAllowed(Hosts|ToGo)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestOwnServerComesFirst|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$")
+	tests.AsUser(t, "^(TestRefused(Addresses|Bind|Names|Beside)|TestMessagesBeside|TestHostPatterns|TestProxies|TestAllowed(Hosts|ToGo)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestOwnServerComesFirst|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$")
 }

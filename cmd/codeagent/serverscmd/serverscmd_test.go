@@ -54,7 +54,7 @@ func TestFaults(t *testing.T) {
 		"":                   {Command: "npx"},
 		`--url: invalid`:     {URL: "ftp://example.com"},
 		`--workspace: inval`: {Command: "npx", Sandbox: server.Sandbox{Workspace: "all"}},
-		`--allow-host: elem`: {Command: "npx", Sandbox: server.Sandbox{AllowHosts: []string{"example.com"}}},
+		`--allow-host: elem`: {Command: "npx", Sandbox: server.Sandbox{AllowHosts: []string{"*.com"}}},
 		`the server has hea`: {Command: "npx", Headers: map[string]string{"A": "b"}},
 	} {
 		one.StartupTimeout, one.ToolTimeout = time.Second, time.Second
