@@ -3,6 +3,7 @@
 package sockets
 
 import (
+	"cmp"
 	"encoding/binary"
 	"net/netip"
 
@@ -110,7 +111,7 @@ const tcpOnly = "a grant of a host opens TCP connections to it, and nothing else
 func (s *Sockets) refuseInet(k *socketCall, is netns.Socket, to netip.AddrPort, errno unix.Errno) notify.Reply {
 	d := s.Network.Unreached(s.Policy, to)
 	if is.Protocol != unix.IPPROTO_TCP || k.bind {
-		d.Operation, d.Errno, d.Why = k.name, unix.ErrnoName(errno), tcpOnly
+		d.Operation, d.Errno, d.Why = k.name, unix.ErrnoName(errno), cmp.Or(d.Why, tcpOnly)
 		s.Record(k.Notification, d)
 		return notify.Failed(errno)
 	}
@@ -164,7 +165,7 @@ func (s *Sockets) noteReceiver(n *notify.Notification, fd int, to netip.AddrPort
 		return
 	}
 	d := s.Network.Unreached(s.Policy, to)
-	d.Operation, d.Why = name, tcpOnly
+	d.Operation, d.Why = name, cmp.Or(d.Why, tcpOnly)
 	switch {
 	case s.Network.NameServer(to):
 		s.expectQuestions(n, is, to)
