@@ -152,6 +152,8 @@ func (h *handlers) handle(n *notify.Notification) notify.Reply {
 			return a
 		}
 		return h.rules.Proceed(notify.ByCaller)
+	case unix.SYS_SETSOCKOPT:
+		return h.sockets.Linger(n)
 	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:
 		if errno, answered := h.sockets.Name(n); answered {
 			return notify.Failed(errno)

@@ -69,15 +69,26 @@ func (b *Broker) revoke(c sandbox.Revocation) (out sandbox.RevokeResult) {
 func descriptorsBelow(root int) (out []sockets.Descriptor, all bool) {
 	all = true
 	for _, p := range kernel.Descendants(root)(kernel.Processes()) {
-		entries, err := os.ReadDir(kernel.ProcDir + "/" + strconv.Itoa(p.PID) + "/fd")
-		all = all && (err == nil || errors.Is(err, os.ErrNotExist)) // a process that has ended has no descriptors
-		for _, e := range entries {
-			if number, err := strconv.ParseInt(e.Name(), 10, 32); err == nil {
-				out = append(out, sockets.Descriptor{PID: p.PID, Number: int32(number)})
+		for _, tid := range numbersIn(&all, strconv.Itoa(p.PID)+"/task") { // a thread can have descriptors of its own
+			for _, fd := range numbersIn(&all, strconv.Itoa(tid)+"/fd") {
+				out = append(out, sockets.Descriptor{PID: tid, Number: int32(fd)})
 			}
 		}
 	}
 	return out, all
+}
+
+// numbersIn lists the numbers that are entries of a folder of /proc. It clears all if they cannot be listed.
+// A process that has ended has none.
+func numbersIn(all *bool, folder string) (out []int) {
+	entries, err := os.ReadDir(kernel.ProcDir + "/" + folder)
+	*all = *all && (err == nil || errors.Is(err, os.ErrNotExist))
+	for _, e := range entries {
+		if number, err := strconv.ParseInt(e.Name(), 10, 32); err == nil {
+			out = append(out, int(number))
+		}
+	}
+	return out
 }
 
 // wasRevoked reports whether what d was refused was revoked from this command. It is not asked

@@ -3,6 +3,7 @@
 package denials
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -95,6 +96,59 @@ func TestRevokeHost(t *testing.T) {
 	}
 	k.tell()
 	k.hears("")
+}
+
+// TestRevokeHidden: where commands have no network of their own, a connection to a revoked host ends that the
+// command keeps in the descriptors of one thread. One that it hides in a message stays, and the result says so.
+// What it began to send to the host, and holds back, does not get there.
+func TestRevokeHidden(t *testing.T) {
+	attack.Need(t, "python3")
+	for _, row := range []struct{ name, hide, back, cut, then string }{
+		{"in a thread's own table", `
+go, ok, out = threading.Event(), threading.Event(), []
+def own():
+    ctypes.CDLL(None).unshare(0x400); s = socket.create_connection(AT); s.recv(9); ok.set(); go.wait()
+    out.append(try_(s)); ok.set()
+threading.Thread(target=own).start(); ok.wait(); ok.clear()`, `go.set(); ok.wait(); print(out[0])`, "1 []", "cut"},
+		{"in a message on its way", `a, b = socket.socketpair(); s = socket.create_connection(AT); s.recv(9); socket.send_fds(a, [b"x"], [s.fileno()]); s.close()`,
+			`print(try_(socket.socket(fileno=socket.recv_fds(b, 9, 1)[1][0])))`, "0 [connections to a host that are open already]", "open"},
+		{"in a datagram that waits for more", `u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.sendto(b"now", socket.MSG_MORE, AT)`,
+			`
+try: u.send(b"later"); print("open")
+except OSError: print("cut")`, "0 []", "cut"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b := backendtest.NewPlain(t)
+			defer b.Close()
+			th := backendtest.NewTheatre(t, b)
+			l, _ := greeter(t, "tcp", "127.77.0.1:0")
+			th.Policy = backendtest.Allowing(t, th.Policy, l.Addr().String())
+			k := newTalk(t, th, "python3", "-uc", strings.ReplaceAll(`
+import ctypes, socket, sys, threading
+def try_(s):
+    s.settimeout(.3)
+    try: s.send(b"after"); return "cut" if s.recv(9) == b"" else "open"
+    except TimeoutError: return "open"
+    except OSError: return "cut"
+`+row.hide+`
+print("ready"); sys.stdin.readline()
+`+row.back+`
+sys.stdin.readline()`, "AT", `("127.77.0.1", `+strings.TrimPrefix(l.Addr().String(), "127.77.0.1:")+`)`))
+			k.hears("ready")
+			host, err := sandbox.ParseHostPort(l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := k.revoke(sandbox.Grant{Hosts: []sandbox.HostPort{host}})
+			if got := fmt.Sprint(out.Cut, out.Stays); got != row.cut {
+				t.Errorf("revoked: %s, want %s", got, row.cut)
+			}
+			k.tell()
+			k.hears(row.then)
+			k.tell()
+			k.hears("")
+		})
+	}
 }
 
 // TestRevokeSocket: a connection to a revoked path socket is shut down, also in a child that

@@ -140,6 +140,8 @@ var (
 	}
 )
 
+var lingers = []test{{arg: 1, in: []uint32{unix.SOL_SOCKET}}, {arg: 2, in: []uint32{unix.SO_LINGER}}}
+
 var table = []rule{
 	{calls: ipcCalls, only: ownIPC, do: allow,
 		why: "a number means one of the command's own IPC namespace, which ends with it: databases, fakeroot"},
@@ -448,9 +450,21 @@ var table = []rule{
 	{calls: []string{"recvmsg", "recvmmsg"}, only: inetAsked, do: ask,
 		why: "the same"},
 	{calls: []string{"setsockopt"}, only: inetAsked, when: []test{
-		{arg: 1, in: []uint32{unix.IPPROTO_TCP}}, {arg: 2, in: []uint32{unix.TCP_FASTOPEN_CONNECT}},
+		{arg: 1, in: []uint32{unix.IPPROTO_TCP}}, {arg: 2, in: []uint32{unix.TCP_FASTOPEN_CONNECT, unix.TCP_ULP}},
 	}, do: enoprotoopt,
-		why: "a connect would only note the address, and another server may be there when the first bytes leave"},
+		why: "a connect would only note the address, and another server may be there when the first bytes leave; another protocol over TCP is not judged"},
+	{calls: []string{"setsockopt"}, only: inetAsked, when: []test{
+		{arg: 1, in: []uint32{unix.IPPROTO_UDP}}, {arg: 2, in: []uint32{unix.UDP_CORK, unix.UDP_ENCAP}},
+	}, do: enoprotoopt,
+		why: "what is held back leaves later, when its receiver may have been revoked; encapsulated packets have two addresses"},
+	{calls: []string{"setsockopt"}, only: inetAsked, when: []test{
+		{arg: 1, in: []uint32{unix.SOL_SOCKET}}, {arg: 2, in: []uint32{unix.SO_BINDTODEVICE, unix.SO_BINDTOIFINDEX, soPassPIDFD}},
+	}, do: eperm,
+		why: "a packet for the loopback would leave by another device; the sender of a message would be codeagent, with a descriptor of its process"},
+	{calls: []string{"setsockopt"}, only: inetAsked, when: lingers, do: ask,
+		why: "whoever closes a socket last waits for its data, and that may be codeagent with its copy: it sets no time but 0"},
+	{calls: []string{"setsockopt"}, only: sendsAsked, when: lingers, do: ask,
+		why: "the same"},
 	{calls: []string{"setsockopt"}, only: inetAsked, when: []test{
 		{arg: 1, in: []uint32{unix.IPPROTO_IP}}, {arg: 2, in: harmlessIP, not: true},
 	}, do: enoprotoopt,
@@ -481,6 +495,7 @@ var table = []rule{
 
 // These are missing in x/sys; they come from the kernel's headers (include/uapi/linux).
 const (
+	soPassPIDFD      = 76   // asm-generic/socket.h, Linux 6.5
 	ioprioWhoProcess = 1    // ioprio.h
 	linuxFcntl       = 1024 // fcntl.h, F_LINUX_SPECIFIC_BASE
 	fDupfdQuery      = linuxFcntl + 3

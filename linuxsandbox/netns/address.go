@@ -39,8 +39,12 @@ func meant(a netip.Addr) netip.Addr {
 	return a
 }
 
-// SocketAddress encodes at for a socket of the domain, AF_INET or AF_INET6.
+// SocketAddress encodes at for a socket of the domain, AF_INET or AF_INET6. An IPv6 address for AF_INET is
+// one that the kernel refuses.
 func SocketAddress(at netip.AddrPort, domain int) []byte {
+	if domain == unix.AF_INET && at.Addr().Is6() {
+		return binary.NativeEndian.AppendUint16(nil, unix.AF_INET6)
+	}
 	if domain == unix.AF_INET {
 		b := make([]byte, unix.SizeofSockaddrInet4)
 		binary.NativeEndian.PutUint16(b, unix.AF_INET)
@@ -101,13 +105,36 @@ func SocketOf(fd, domain int) (Socket, bool) {
 
 // Unused reports whether the socket can still be connected. If it is connected or listens, the
 // kernel refuses with an errno of its own.
-func (s Socket) Unused() bool {
-	if s.Protocol != unix.IPPROTO_TCP {
-		return true
-	}
+func (s Socket) Unused() bool { return s.Protocol != unix.IPPROTO_TCP || s.state() == tcpClose }
+
+// Listens reports whether a TCP socket listens.
+func (s Socket) Listens() bool { return s.state() == tcpListen }
+
+// Connecting reports whether the connection of a TCP socket is not answered yet.
+func (s Socket) Connecting() bool { return s.state() == tcpSynSent }
+
+// States of TCP (tcp_states.h).
+const (
+	tcpSynSent = 2
+	tcpClose   = 7
+	tcpListen  = 10
+)
+
+// state is that of a TCP socket; 0 if the kernel does not say.
+func (s Socket) state() uint8 {
 	info, err := unix.GetsockoptTCPInfo(s.FD, unix.IPPROTO_TCP, unix.TCP_INFO)
-	const closed = 7 // TCP_CLOSE
-	return err == nil && info.State == closed
+	if err != nil {
+		return 0
+	}
+	return info.State
+}
+
+// Group encodes the address of all machines of a network, to which no stream can be connected.
+func Group(domain int) []byte {
+	if domain == unix.AF_INET {
+		return SocketAddress(netip.AddrPortFrom(netip.AddrFrom4([4]byte{224, 0, 0, 1}), 1), domain)
+	}
+	return SocketAddress(netip.AddrPortFrom(netip.IPv6LinkLocalAllNodes().WithZone(""), 1), domain)
 }
 
 // Unspecified reports whether an encoded address, which ParseAddress accepts, stands for every address of

@@ -21,8 +21,9 @@ import (
 //	a name server  codeagent's own name service, on a port of the loopback
 //	elsewhere      judged
 //
-// A command listens on the loopback alone: other machines do not reach it. Programs of this machine
-// do, as they would without a sandbox.
+// A command serves on the loopback alone: other machines do not reach it. Programs of this machine
+// do, as they would without a sandbox. A datagram socket without a port of its own takes what anybody sends to
+// the port that it got.
 
 // Beside returns the network of such a session. conf is the text of resolv.conf(5). The error is that of
 // the kernel, which gave no sockets for the name service.
@@ -86,37 +87,67 @@ type beside struct {
 	places map[place]netip.AddrPort
 
 	mu sync.Mutex
-	// own are sockets of commands, which may be reached on the loopback. answers are those whose name
-	// server codeagent stands in for, with the address of that server. mu guards both.
+	// own are sockets of commands, which may be reached on the loopback. answers are those of them whose name
+	// server codeagent stands in for, with the address of that server. mu guards both, and owned of each Client.
 	own     map[uint64]bool
 	answers map[uint64]netip.AddrPort
 }
 
 type place struct{ streams, six bool }
 
-// maxBeside bounds each map of beside. When it is reached, an entry makes room: what the command has it
-// for then fails, and opens nothing.
-const maxBeside = 1 << 14
-
-func keep[V any](m map[uint64]V, cookie uint64, v V) {
-	for old := range m {
-		if len(m) < maxBeside {
-			break
-		}
-		delete(m, old)
-	}
-	m[cookie] = v
-}
-
 // Beside reports whether the commands' sockets are in codeagent's own network.
 func (n *Network) Beside() bool { return n != nil && n.beside != nil }
 
-// Own notes that the socket is a command's, so that other commands of the session may reach it.
-func (n *Network) Own(sock int) {
-	if cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE); err == nil {
-		n.beside.mu.Lock()
-		defer n.beside.mu.Unlock()
-		keep(n.beside.own, cookie, true)
+// owned are the sockets of one command, by their cookies. Servers are kept apart from the others, of which a
+// command may make very many.
+type owned struct{ servers, others recent }
+
+// recent are the latest cookies; next is the place of the next one once the list is full.
+type recent struct {
+	list []uint64
+	next int
+}
+
+// maxOwned bounds each list of a command. The oldest entry makes room: that socket is not reached any more.
+const maxOwned = 1 << 12
+
+// add adds a cookie, and returns the one that made room, or 0.
+func (r *recent) add(cookie uint64) (old uint64) {
+	if len(r.list) < maxOwned {
+		r.list = append(r.list, cookie)
+		return 0
+	}
+	old, r.list[r.next] = r.list[r.next], cookie
+	r.next = (r.next + 1) % maxOwned
+	return old
+}
+
+// Own notes that the socket is the command's, so that commands of the session may reach it. server: it was
+// bound to a port, or listens.
+func (c *Client) Own(sock int, server bool) {
+	cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
+	if err != nil {
+		return
+	}
+	b := c.beside
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.own[cookie] {
+		return
+	}
+	b.own[cookie] = true
+	list := &c.owned.others
+	if server {
+		list = &c.owned.servers
+	}
+	b.forget(list.add(cookie))
+}
+
+// forget drops what is known of sockets. The caller holds mu.
+func (b *beside) forget(cookies ...uint64) {
+	for _, cookie := range cookies {
+		delete(b.own, cookie)
+		delete(b.answers, cookie)
 	}
 }
 
@@ -149,15 +180,16 @@ func (n *Network) Listener(protocol int, to netip.AddrPort) (Listener, uint64) {
 
 // StandIn is where codeagent answers instead of the name server at to. The socket, a copy of the
 // command's, will be connected to it or send there. It reports false where codeagent cannot answer.
-func (n *Network) StandIn(s Socket, to netip.AddrPort) (netip.AddrPort, bool) {
-	at, ok := n.beside.places[place{s.Protocol == unix.IPPROTO_TCP, s.Domain == unix.AF_INET6 && to.Addr().Is6()}]
+func (c *Client) StandIn(s Socket, to netip.AddrPort) (netip.AddrPort, bool) {
+	at, ok := c.beside.places[place{s.Protocol == unix.IPPROTO_TCP, s.Domain == unix.AF_INET6 && to.Addr().Is6()}]
 	cookie, err := unix.GetsockoptUint64(s.FD, unix.SOL_SOCKET, unix.SO_COOKIE)
 	if !ok || err != nil {
 		return at, false
 	}
-	n.beside.mu.Lock()
-	defer n.beside.mu.Unlock()
-	keep(n.beside.answers, cookie, to)
+	c.Own(s.FD, false)
+	c.beside.mu.Lock()
+	defer c.beside.mu.Unlock()
+	c.beside.answers[cookie] = to
 	return at, true
 }
 

@@ -23,6 +23,7 @@ type Client struct {
 	// reaches, nil once the command is over; guarded by the relay's mu.
 	listening []listening
 	published map[*publication]bool
+	owned     owned // guarded by beside's mu
 }
 
 // revocation is what a command may reach after the latest revocation. count is the number of
@@ -51,6 +52,12 @@ func (c *Client) Leave() {
 	}
 	c.names.forget(c)
 	c.unpublish()
+	if b := c.beside; b != nil {
+		b.mu.Lock()
+		b.forget(c.owned.servers.list...)
+		b.forget(c.owned.others.list...)
+		b.mu.Unlock()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	for _, s := range c.relay.streamsOf(c) {

@@ -27,5 +27,5 @@ func TestNetworkBeside(t *testing.T) {
 // TestNetworkAsUser runs the tests of refused and allowed connections for a user without
 // privileges.
 func TestNetworkAsUser(t *testing.T) {
-	tests.AsUser(t, "^(TestRefused(Addresses|Bind|Names|Beside)|TestMessagesBeside|TestHostPatterns|TestProxies|TestAllowed(Hosts|ToGo)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestOwnServerComesFirst|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$")
+	tests.AsUser(t, "^(TestRefused(Addresses|Bind|Names|Beside)|TestMessagesBeside|TestBrokerAttacked|TestHeapStays|TestFreedSockets|TestHostPatterns|TestProxies|TestAllowed(Hosts|ToGo)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestOwnServerComesFirst|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$")
 }

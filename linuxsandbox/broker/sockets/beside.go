@@ -9,6 +9,7 @@ import (
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
+	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,14 +34,16 @@ type route struct {
 }
 
 // routeTo judges the address to for a socket.
-func (s *Sockets) routeTo(n *notify.Notification, is netns.Socket, to netip.AddrPort) route {
-	if is.Protocol != unix.IPPROTO_TCP {
-		s.Network.Own(is.FD) // what answers it is a message to it
-	}
+func (s *Sockets) routeTo(n *notify.Notification, is netns.Socket, to netip.AddrPort) (r route) {
+	defer func() {
+		if r.errno == 0 && is.Protocol != unix.IPPROTO_TCP {
+			s.client.Own(is.FD, false) // what answers it is a message to it
+		}
+	}()
 	switch {
 	case s.Network.NameServer(to):
 		s.expectQuestions(n, is, to)
-		if at, ok := s.Network.StandIn(is, to); ok {
+		if at, ok := s.client.StandIn(is, to); ok {
 			return route{to: at}
 		}
 		return route{errno: unix.ECONNREFUSED}
@@ -80,7 +83,9 @@ func (s *Sockets) besideCall(k *socketCall, is netns.Socket) notify.Reply {
 	case k.bind:
 		return s.bindBeside(k, is, to)
 	case !is.Unused():
-		return s.connect(k, netns.SocketAddress(to, is.Domain)) // the kernel has an errno for it
+		// The kernel has an errno for it. A thread may free the socket meanwhile (shutdown), and no stream
+		// is ever connected to a group.
+		return s.connect(k, netns.Group(is.Domain))
 	}
 	r := s.routeTo(k.Notification, is, to)
 	switch {
@@ -98,9 +103,11 @@ func (s *Sockets) besideCall(k *socketCall, is netns.Socket) notify.Reply {
 		}
 		s.noteHost(k.sock, to)
 	}
-	k.same = func() bool {
-		_, cookie := s.Network.Listener(is.Protocol, r.to)
-		return r.listener == 0 || cookie == r.listener
+	if r.listener != 0 {
+		k.same = func() bool {
+			_, cookie := s.Network.Listener(is.Protocol, r.to)
+			return cookie == r.listener
+		}
 	}
 	return s.connect(k, netns.SocketAddress(r.to, is.Domain))
 }
@@ -130,16 +137,38 @@ func (s *Sockets) bindBeside(k *socketCall, is netns.Socket, to netip.AddrPort) 
 	}
 	errno := netns.AddressCall(unix.SYS_BIND, k.sock, at)
 	if errno == 0 {
-		s.Network.Own(k.sock)
+		s.client.Own(k.sock, true)
 	}
 	return notify.Failed(errno)
+}
+
+// Linger makes a setsockopt of SO_LINGER. It sets no time other than 0: a socket then closes in the background,
+// and codeagent never waits when its copy is the last.
+func (s *Sockets) Linger(n *notify.Notification) notify.Reply {
+	fd, err := TakeFD(n.Thread(), int32(n.Args[0]))
+	if err != nil {
+		return notify.Failed(s.Unread(n, "setsockopt", sandbox.KindNetwork, err))
+	}
+	defer unix.Close(fd)
+	if uint32(n.Args[4]) < 8 {
+		return notify.Failed(unix.EINVAL)
+	}
+	value, err := notify.ReadMemory(n.Thread(), n.Args[3], 8)
+	if err != nil || !n.Waits() {
+		return notify.Failed(unix.EFAULT)
+	}
+	on, seconds := int32(binary.NativeEndian.Uint32(value)), int32(binary.NativeEndian.Uint32(value[4:]))
+	if seconds != 0 {
+		on = 0
+	}
+	return notify.Failed(kernel.ErrnoOf(unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: on})))
 }
 
 // ListenBeside makes a listen, on the loopback.
 func (s *Sockets) ListenBeside(n *notify.Notification) notify.Reply {
 	fd, err := TakeFD(n.Thread(), int32(n.Args[0]))
 	if err != nil {
-		return notify.Failed(s.Unread(n, "listen", "network", err))
+		return notify.Failed(s.Unread(n, "listen", sandbox.KindNetwork, err))
 	}
 	defer unix.Close(fd)
 	if !n.Waits() {
@@ -149,11 +178,17 @@ func (s *Sockets) ListenBeside(n *notify.Notification) notify.Reply {
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
-	if domain == unix.AF_INET || domain == unix.AF_INET6 {
+	switch domain {
+	case unix.AF_UNIX:
+	case unix.AF_INET, unix.AF_INET6:
 		is, ok := netns.SocketOf(fd, domain)
+		// The address of a socket in use goes when a thread frees it.
+		if !ok || is.Protocol != unix.IPPROTO_TCP || !is.Unused() && !is.Listens() {
+			return notify.Failed(unix.EINVAL)
+		}
 		at, bound := netns.LocalAddress(fd)
 		switch {
-		case !ok || !bound:
+		case !bound:
 			return notify.Failed(unix.EINVAL)
 		case at.Port() == 0:
 			if errno := netns.AddressCall(unix.SYS_BIND, fd, netns.SocketAddress(netip.AddrPortFrom(netns.LoopbackOf(is), 0), domain)); errno != 0 {
@@ -162,7 +197,9 @@ func (s *Sockets) ListenBeside(n *notify.Notification) notify.Reply {
 		case !at.Addr().IsLoopback():
 			return notify.Failed(unix.EINVAL)
 		}
-		s.Network.Own(fd)
+		s.client.Own(fd, true)
+	default:
+		return notify.Failed(unix.EPERM)
 	}
 	return notify.Failed(kernel.ErrnoOf(unix.Listen(fd, int(int32(n.Args[1])))))
 }

@@ -68,11 +68,30 @@ func (c *pendingConnection) try() (errno unix.Errno, wait bool) {
 	if c.domain == unix.AF_UNIX {
 		return errno, patient && errno == unix.EAGAIN // the listener's queue is full
 	}
-	if c.same != nil && !c.same() { // the loopback has received it by now
-		_ = unix.Shutdown(c.sock, unix.SHUT_RDWR)
-		return unix.ECONNREFUSED, false
+	if c.same != nil && (errno == 0 || errno == unix.EINPROGRESS) {
+		return c.arrived(errno, patient)
 	}
 	return errno, patient && (errno == unix.EINPROGRESS || errno == unix.EALREADY)
+}
+
+// arrived judges a connection to a server of the session, which the loopback has delivered by now. If the
+// server's queue is full, the connection is taken back: the kernel would try again later, and another server
+// may be there then.
+func (c *pendingConnection) arrived(errno unix.Errno, patient bool) (unix.Errno, bool) {
+	waiting := (netns.Socket{FD: c.sock}).Connecting()
+	if waiting {
+		_ = netns.AddressCall(unix.SYS_CONNECT, c.sock, make([]byte, unix.SizeofSockaddrInet4))
+	}
+	switch {
+	case !c.same():
+		_ = unix.Shutdown(c.sock, unix.SHUT_RDWR)
+		return unix.ECONNREFUSED, false
+	case waiting && patient:
+		return unix.EAGAIN, true
+	case waiting:
+		return unix.ECONNREFUSED, false
+	}
+	return errno, patient && errno == unix.EINPROGRESS
 }
 
 // turnMoment is the time between two checks that a caller still waits.
@@ -170,10 +189,10 @@ func sendLimit(sock int) time.Time {
 // moment is the longest single wait for a connection, in milliseconds.
 const moment = 50
 
-// waitFor blocks for a moment, or until the connection is ready. For AF_UNIX nothing
-// signals that a full queue has room, so it returns ready to try again.
+// waitFor blocks for a moment, or until the connection is ready. For AF_UNIX, and for a server of the session
+// in codeagent's own network, nothing signals that a full queue has room, so it returns ready to try again.
 func (s *Sockets) waitFor(c *pendingConnection) (ended, ready bool) {
-	if c.domain == unix.AF_UNIX {
+	if c.domain == unix.AF_UNIX || c.same != nil {
 		c.pause = min(2*c.pause+1, moment/2)
 		ended, _ = s.poll(-1, c.pause)
 		return ended, true

@@ -3,8 +3,13 @@
 package sockets
 
 import (
+	"errors"
+	"maps"
 	"net/netip"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,9 +24,9 @@ const maxGranted = 1024
 
 // grantedConnection is a connection to a granted socket or host.
 type grantedConnection struct {
-	cookie uint64
-	path   string
-	to     netip.AddrPort
+	cookie, inode uint64
+	path          string
+	to            netip.AddrPort
 }
 
 // noteGranted remembers the socket that is about to be connected to a granted path.
@@ -32,11 +37,12 @@ func (s *Sockets) noteHost(sock int, to netip.AddrPort) { s.note(sock, grantedCo
 
 func (s *Sockets) note(sock int, g grantedConnection) {
 	cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
-	if err != nil || len(s.granted) >= maxGranted {
+	var st unix.Stat_t
+	if err != nil || unix.Fstat(sock, &st) != nil || len(s.granted) >= maxGranted {
 		s.forgot = true
 		return
 	}
-	g.cookie = cookie
+	g.cookie, g.inode = cookie, st.Ino
 	s.granted = append(s.granted, g)
 }
 
@@ -66,10 +72,10 @@ func (s *Sockets) CutPaths(paths []string, descriptors []Descriptor) (cut int, a
 // cut shuts down those of the descriptors that are the connections which no longer may be.
 func (s *Sockets) cut(descriptors []Descriptor, no func(grantedConnection) bool) (cut int, all bool) {
 	s.revocations.Add(1)
-	gone := map[uint64]bool{}
+	gone := map[uint64]uint64{} // inodes by cookie
 	s.granted = slices.DeleteFunc(s.granted, func(g grantedConnection) bool {
 		if no(g) {
-			gone[g.cookie] = true
+			gone[g.cookie] = g.inode
 			return true
 		}
 		return false
@@ -91,12 +97,36 @@ func (s *Sockets) cut(descriptors []Descriptor, no func(grantedConnection) bool)
 			continue
 		}
 		cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_COOKIE)
-		if err == nil && gone[cookie] {
+		if _, is := gone[cookie]; err == nil && is {
 			delete(gone, cookie) // other descriptors of the same connection need nothing
 			_ = unix.Shutdown(fd, unix.SHUT_RDWR)
 			cut++
 		}
 		unix.Close(fd)
 	}
-	return cut, all
+	return cut, all && !live(slices.Collect(maps.Values(gone)))
+}
+
+// live reports whether codeagent's network has one of the sockets of IP, by their inode numbers. A command can
+// hide one in a message that nobody has received.
+func live(inodes []uint64) bool {
+	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		if len(inodes) == 0 {
+			break
+		}
+		text, err := os.ReadFile("/proc/self/net/" + table)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // this kernel has no IPv6
+		}
+		for line := range strings.Lines(string(text)) {
+			fields := strings.Fields(line)
+			if len(fields) > 9 && slices.ContainsFunc(inodes, func(i uint64) bool { return fields[9] == strconv.FormatUint(i, 10) }) {
+				return true
+			}
+		}
+		if err != nil {
+			return true
+		}
+	}
+	return false
 }

@@ -58,13 +58,19 @@ func (s *Sockets) Receive(n *notify.Notification) (a notify.Reply, answered bool
 	if tv, err := unix.GetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO); err == nil && tv.Nano() > 0 {
 		c.until = time.Now().Add(time.Duration(tv.Nano()))
 	}
-	return s.inTurn(n, func() { s.finishReceiving(c) }, func() { unix.Close(fd) }), true
+	wait := func() {
+		s.again(&c.n, c.until, func() (notify.Reply, bool) { return s.receive(c) }, notify.Failed)
+	}
+	return s.later(n, wait, func() { unix.Close(fd) }), true
 }
 
 // receive takes a message, if one is there, and gives it to the command.
 func (s *Sockets) receive(c *receivedCall) (a notify.Reply, waits bool) {
 	buf := make([]byte, maxDatagram)
 	size, from, err := unix.Recvfrom(c.sock, buf, c.flags&unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	if err == unix.EAGAIN && polled(c.sock, unix.POLLRDHUP) {
+		return notify.Returned(0), false
+	}
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err)), err == unix.EAGAIN
 	}
@@ -127,28 +133,4 @@ func (c *receivedCall) count(given, whole int, errno unix.Errno) notify.Reply {
 		return notify.Returned(whole)
 	}
 	return notify.Returned(given)
-}
-
-// finishReceiving waits for a message, and answers.
-func (s *Sockets) finishReceiving(c *receivedCall) {
-	for {
-		ended, ready := s.pollFor(c.sock, unix.POLLIN, moment)
-		if ended || !c.n.Waits() {
-			return
-		}
-		if ready {
-			if a, waits := s.receive(c); !waits {
-				_ = c.n.Answer(a)
-				return
-			}
-		}
-		switch {
-		case late(c.until):
-			answer(&c.n, unix.EAGAIN)
-			return
-		case signalled(c.n.Thread()):
-			answer(&c.n, unix.EINTR)
-			return
-		}
-	}
 }

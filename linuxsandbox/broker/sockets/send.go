@@ -28,8 +28,9 @@ const (
 	maxMessages = 64
 	// maxPieces is the kernel's UIO_MAXIOV.
 	maxPieces = 1024
-	// maxControl bounds the ancillary data of a message, which carries at most 253 descriptors.
+	// maxControl bounds the ancillary data of a message, and maxRights its descriptors (SCM_MAX_FD).
 	maxControl = 4096
+	maxRights  = 253
 )
 
 // Sizes and offsets of struct msghdr and struct mmsghdr on 64-bit machines.
@@ -68,6 +69,7 @@ func (s *Sockets) SendBeside(n *notify.Notification) notify.Reply {
 	if n.NR == unix.SYS_SENDMSG {
 		c.flags = int(int32(n.Args[2]))
 	}
+	c.flags &= passed
 	var err error
 	if c.sock, err = TakeFD(n.Thread(), int32(n.Args[0])); err != nil {
 		return notify.Failed(s.Unread(n, c.name, sandbox.KindNetwork, err))
@@ -77,8 +79,12 @@ func (s *Sockets) SendBeside(n *notify.Notification) notify.Reply {
 		unix.Close(c.sock)
 		return a
 	}
-	return s.inTurn(n, func() { s.finishSending(c) }, func() { unix.Close(c.sock) })
+	return s.later(n, func() { s.finishSending(c) }, func() { unix.Close(c.sock) })
 }
+
+// passed are the flags of a send that mean the same for a copy of the message. Threat: with MSG_ZEROCOPY the
+// kernel would go on to read codeagent's memory after the call.
+const passed = unix.MSG_OOB | unix.MSG_DONTROUTE | unix.MSG_DONTWAIT | unix.MSG_EOR | unix.MSG_CONFIRM | unix.MSG_MORE | unix.MSG_NOSIGNAL | unix.MSG_FASTOPEN
 
 // send examines the call and tries it. waits: the command's own call would block.
 func (s *Sockets) send(c *sentCall) (a notify.Reply, waits bool) {
@@ -97,6 +103,9 @@ func (s *Sockets) send(c *sentCall) (a notify.Reply, waits bool) {
 	flags, err := unix.FcntlInt(uintptr(c.sock), unix.F_GETFL, 0)
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err)), false
+	}
+	if c.kind == unix.SOCK_DGRAM {
+		c.flags &^= unix.MSG_MORE // it would leave later, when its receiver may have been revoked
 	}
 	c.patient = flags&unix.O_NONBLOCK == 0 && c.flags&unix.MSG_DONTWAIT == 0
 	c.until = sendLimit(c.sock)
@@ -252,6 +261,9 @@ func (c *sentCall) sendOne(m *outgoing) (n, whole int, err error) {
 			return 0, 0, err
 		}
 	}
+	if !c.n.Waits() { // memory and descriptors may be another process's by now
+		return 0, 0, unix.ESRCH
+	}
 	n, err = unix.SendmsgN(c.sock, data[min(c.bytes, len(data)):], control, m.to, c.flags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	return n, len(data), err
 }
@@ -266,30 +278,70 @@ func (c *sentCall) done() notify.Reply {
 
 // finishSending waits until the socket takes more, has failed, or the caller is gone, and answers.
 func (s *Sockets) finishSending(c *sentCall) {
-	for {
-		ended, ready := s.poll(c.sock, moment)
-		if ended || !c.n.Waits() {
+	try := func() (notify.Reply, bool) {
+		if !polled(c.sock, unix.POLLOUT) { // to read the message again would cost more
+			return notify.Reply{}, true
+		}
+		return c.try()
+	}
+	s.again(&c.n, c.until, try, func(errno unix.Errno) notify.Reply {
+		if c.sent > 0 || c.bytes > 0 {
+			return c.done()
+		}
+		return notify.Failed(errno)
+	})
+}
+
+// polled reports whether one of the events is there, or nothing more will happen.
+func polled(sock int, events int16) bool {
+	fds := []unix.PollFd{{Fd: int32(sock), Events: events}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents&(events|unix.POLLHUP) != 0
+}
+
+// maxLater bounds the messages of a command that wait to be sent or received. Each waits in a goroutine, and
+// none of them holds a thread.
+const maxLater = 256
+
+// later runs do in a goroutine. If too many wait already, the call fails.
+func (s *Sockets) later(n *notify.Notification, do, drop func()) notify.Reply {
+	if s.waiting.Add(1) > maxLater {
+		s.waiting.Add(-1)
+		drop()
+		return notify.Failed(unix.ENOBUFS)
+	}
+	s.waits.Go(func() {
+		defer drop()
+		defer s.waiting.Add(-1)
+		do()
+	})
+	return notify.Reply{Given: true}
+}
+
+// again tries until the call need not wait any more, its time is over, or a signal is for the caller, which
+// ends it with what otherwise says.
+func (s *Sockets) again(n *notify.Notification, until time.Time, try func() (notify.Reply, bool), otherwise func(unix.Errno) notify.Reply) {
+	for pause := time.Millisecond; ; pause = min(2*pause, moment/2*time.Millisecond) {
+		select {
+		case <-s.ending:
+			return
+		case <-time.After(pause):
+		}
+		if !n.Waits() {
 			return
 		}
-		if ready {
-			if a, waits := c.try(); !waits {
-				_ = c.n.Answer(a)
-				return
-			}
-		}
+		a, waits := try()
 		switch {
-		case c.sent > 0 || c.bytes > 0:
-			if late(c.until) || signalled(c.n.Thread()) {
-				_ = c.n.Answer(c.done())
-				return
-			}
-		case late(c.until):
-			answer(&c.n, unix.EAGAIN)
-			return
-		case signalled(c.n.Thread()):
-			answer(&c.n, unix.EINTR)
-			return
+		case !waits:
+		case late(until):
+			a = otherwise(unix.EAGAIN)
+		case signalled(n.Thread()):
+			a = otherwise(unix.EINTR)
+		default:
+			continue
 		}
+		_ = n.Answer(a)
+		return
 	}
 }
 
@@ -355,12 +407,12 @@ func (c *sentCall) ancillary(control []byte) (out []byte, rights []int, err erro
 		level, kind := one.Header.Level, one.Header.Type
 		switch {
 		case c.domain == unix.AF_UNIX && level == unix.SOL_SOCKET && kind == unix.SCM_RIGHTS:
-			fds, err := unix.ParseUnixRights(&one)
-			if err != nil {
-				return nil, rights, err
+			fds := one.Data[:len(one.Data)&^3] // as the kernel rounds
+			if len(rights)+len(fds)/4 > maxRights {
+				return nil, rights, unix.EINVAL
 			}
-			for _, fd := range fds {
-				own, err := TakeFD(c.n.Thread(), int32(fd))
+			for ; len(fds) > 0; fds = fds[4:] {
+				own, err := TakeFD(c.n.Thread(), int32(binary.NativeEndian.Uint32(fds)))
 				if err != nil {
 					return nil, rights, err
 				}

@@ -85,9 +85,11 @@ type Sockets struct {
 	client *netns.Client
 	// waits counts the goroutines with a connection in progress. turns has room for one
 	// entry for each connection that has its turn. ending is closed when the broker ends.
-	waits  sync.WaitGroup
-	turns  chan struct{}
-	ending chan struct{}
+	waits sync.WaitGroup
+	// waiting counts the messages that wait to be sent or received.
+	waiting atomic.Int32
+	turns   chan struct{}
+	ending  chan struct{}
 	// grantedConnection are the connections to granted sockets; forgot: some are not remembered. Only the
 	// broker's thread uses them.
 	granted []grantedConnection
