@@ -79,7 +79,7 @@ var exceptions = []exception{
 	{"linuxsandbox/broker/notify", []string{"unix.Syscall", "unix.RawSyscall"}, "calls of a seccomp listener, which x/sys/unix does not wrap"},
 	{"linuxsandbox/control", []string{"unix.Syscall6"}, "sends on the control socket"},
 	{"linuxsandbox/broker/pathwalk", []string{"unix.*"}, "opens for reference only, with the rights of the command, and judges nothing"},
-	{"linuxsandbox/broker/sockets", []string{"unix.Open", "unix.Access", "unix.Fchmodat", "unix.Syscall", "os.Readlink"}, "acts on its own descriptors by /proc/self/fd, and on the memory and the descriptors of the caller by /proc"},
+	{"linuxsandbox/broker/sockets", []string{"unix.Open", "unix.Access", "unix.Fchmodat", "unix.Syscall", "os.Readlink", "os.ReadFile"}, "acts on its own descriptors by /proc/self/fd, on the memory and the descriptors of the caller by /proc, and reads the table of sockets there"},
 	{"linuxsandbox/kernel", []string{"unix.Fchmodat", "unix.Open", "unix.Openat2", "unix.Readlink", "os.Open", "syscall.RawSyscall6"}, "opens for reference only, through no link, and reads /proc"},
 	{"linuxsandbox", []string{"os.ReadFile", "os.ReadDir", "os.OpenFile", "os.Readlink"}, "the kernel's own files: /proc, /dev/null; the system's name servers"},
 	{"linuxsandbox/cgroup", []string{"os.ReadFile", "os.ReadDir", "os.OpenFile", "os.Mkdir", "unix.Open", "unix.Rmdir"}, "the kernel's own files of control groups"},
