@@ -101,7 +101,7 @@ var layerWorth = map[string]struct {
 		{what: "a private /tmp", weakness: "shared-temp", layer: "landlock", how: "/tmp cannot be written; TMPDIR names a private folder"},
 	}},
 	"netns": {"a network that contains only the session's own servers", []duty{
-		{what: "servers of commands that only the session's own reach", weakness: "local-servers", layer: "connect", how: "codeagent makes the session's connections, and other programs of this machine can make theirs"},
+		{what: "servers of commands that only the session's own reach", weakness: "local-servers", layer: "seccomp", how: "no internet socket can be created, so no command serves another"},
 	}},
 	"connect": {"connections that codeagent makes for commands without a network of their own: to allowed hosts, and to the session's own servers", []duty{
 		{what: "allowed hosts, and a loopback that the session's commands share", layer: "seccomp", how: "no internet socket can be created, so no command reaches a host or serves another"},
