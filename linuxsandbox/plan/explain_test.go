@@ -20,10 +20,10 @@ var machines = []struct {
 }{
 	{"root", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
 	{"user", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
-	{"user-no-namespaces", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Sockets: sockets.TakesCopies, NamespacesWhy: "clone: no space left on device"}},
+	{"user-no-namespaces", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Sockets: sockets.TakesCopies, Beside: true, NamespacesWhy: "clone: no space left on device"}},
 	{"root-in-container", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Sockets: sockets.TakesStandIns, NamespacesWhy: "clone: operation not permitted"}},
 	{"inside-codeagent", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, NoBroker: "another sandbox around this one holds the listener, and the kernel allows one"}, NamespacesWhy: "clone: operation not permitted"}},
-	{"old-kernel", Facts{Facts: spec.Facts{LandlockABI: 3, Broker: true}, Sockets: sockets.TakesCopies, NamespacesWhy: "clone: no space left on device"}},
+	{"old-kernel", Facts{Facts: spec.Facts{LandlockABI: 3, Broker: true}, Sockets: sockets.TakesCopies, Beside: true, NamespacesWhy: "clone: no space left on device"}},
 }
 
 // TestEnforcementOfMachines records the enforcement on each kind of machine. The tests of
@@ -60,10 +60,13 @@ func withRecords(p sandbox.Policy, f Facts, inReach bool) sandbox.Policy {
 func TestNothingIsLostInSilence(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/work")
 	for abi := spec.MinLandlockABI; abi <= 9; abi++ {
-		for bits := range 8 {
+		for bits := range 16 {
 			f := Facts{Facts: spec.Facts{LandlockABI: abi, Root: bits&1 != 0, Broker: bits&4 != 0}, Namespaces: bits&2 != 0, NamespacesWhy: "refused"}
-			if f.Namespaces {
+			switch {
+			case f.Namespaces:
 				f.HostNet = 1
+			case bits&8 != 0:
+				f.Beside, f.Sockets = true, sockets.TakesCopies
 			}
 			layers, weak, err := enforcement(sandboxtest.Resolved(withRecords(p, f, true)), f)
 			if err != nil {
