@@ -139,7 +139,7 @@ func TestResumeByWords(t *testing.T) {
 	}
 	run("exec", "-m", "test", "Hello, please mend the parser")
 	run("exec", "-m", "test", "Could you mend the footer?")
-	if list := run("sessions"); !strings.Contains(list, "mend the parser") || strings.Contains(list, "Hello") || strings.Contains(list, "Could you") {
+	if list := run("sessions"); !strings.Contains(list, "  Hello, please mend the parser\n") || !strings.Contains(list, "  Could you mend the footer?\n") {
 		t.Errorf("the sessions are called\n%s", list)
 	}
 	term := screen("resume", "mend")

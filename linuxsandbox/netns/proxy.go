@@ -33,16 +33,18 @@ func (n *Network) Tunnel(p *resolved.Policy, to netip.AddrPort) (*Tunnel, bool) 
 		return nil, true
 	}
 	target := sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}
+	stands := false
 	for _, name := range n.names.known.all(to.Addr()) {
-		if h := (sandbox.HostPort{Host: name, Port: to.Port()}); p.JudgeHost(h).Allowed {
+		if h := (sandbox.HostPort{Host: name, Port: to.Port()}); p.JudgeHost(h).Allowed && n.names.closed(h, to.Addr(), p.JudgeHost) == "" {
 			target = h
 		}
+		stands = stands || n.names.standing.is(to.Addr(), name)
 	}
 	proxy, err := n.names.Proxy(target)
 	if proxy == nil && err == nil {
-		return nil, true
+		return nil, !stands // what stands for a name is no address of its own
 	}
-	if err != nil || proxy.Scheme != "http" {
+	if err != nil || proxy.Scheme != "http" || to.Port() == 0 {
 		return nil, false
 	}
 	port, err := strconv.ParseUint(proxy.Port(), 10, 16)

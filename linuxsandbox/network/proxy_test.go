@@ -129,6 +129,13 @@ func TestProxies(t *testing.T) {
 	if got := slices.Compact(proxy.asked); !slices.Equal(got, want) {
 		t.Errorf("the proxy was asked %q, want %q", got, want)
 	}
+	if text, _ := th.Python(t, `
+at = socket.getaddrinfo("name.example", 8080)[0][4][0]
+for f in lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", (at, 8080)), lambda: socket.create_connection((at, 0)):
+    try: f(); print("sent")
+    except OSError as e: print("refused")`); text != "refused\nrefused\n" && !sandboxtest.HasLayer(t, th.Backend, "netns") {
+		t.Errorf("past the proxy: %q", text)
+	}
 	through(greeter)
 	if _, out := sandboxtest.Output(t, th.Backend, th.Policy, netVictimCommand("dial name.example:8080")); out != "host <nil>\n" {
 		t.Errorf("a host that speaks first: %q", out)

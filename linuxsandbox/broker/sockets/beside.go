@@ -28,6 +28,8 @@ type route struct {
 	to netip.AddrPort
 	// listener is the cookie of the session's socket that receives it; 0 for no socket of the session's.
 	listener uint64
+	// tunnel is set if it is reached through a proxy.
+	tunnel *netns.Tunnel
 	// errno is set if it goes nowhere. denied: because of the policy.
 	errno  unix.Errno
 	denied bool
@@ -48,7 +50,11 @@ func (s *Sockets) routeTo(n *notify.Notification, is netns.Socket, to netip.Addr
 		}
 		return route{errno: unix.ECONNREFUSED}
 	case s.Network.MayReach(s.Policy, to):
-		return route{to: to}
+		tunnel, ok := s.Network.Tunnel(s.Policy, to)
+		if !ok || tunnel != nil && is.Protocol != unix.IPPROTO_TCP { // a proxy carries no datagrams
+			return route{errno: unix.ENETUNREACH}
+		}
+		return route{to: to, tunnel: tunnel}
 	case !to.Addr().IsLoopback():
 		return route{errno: unix.ENETUNREACH, denied: true}
 	}
@@ -93,14 +99,9 @@ func (s *Sockets) besideCall(k *socketCall, is netns.Socket) notify.Reply {
 		return s.denyHost(k.Notification, k.name, to, r.errno)
 	case r.errno != 0:
 		return notify.Failed(r.errno)
+	case r.tunnel != nil:
+		return s.dial(k, is, to)
 	case r.listener == 0 && r.to == to:
-		tunnel, ok := s.Network.Tunnel(s.Policy, to)
-		switch {
-		case !ok, tunnel != nil && is.Protocol != unix.IPPROTO_TCP:
-			return notify.Failed(unix.ENETUNREACH)
-		case tunnel != nil:
-			return s.dial(k, is, to)
-		}
 		s.noteHost(k.sock, to)
 	}
 	if r.listener != 0 {
@@ -137,6 +138,9 @@ func (s *Sockets) bindBeside(k *socketCall, is netns.Socket, to netip.AddrPort) 
 	}
 	errno := netns.AddressCall(unix.SYS_BIND, k.sock, at)
 	if errno == 0 {
+		if at, ok := netns.LocalAddress(k.sock); ok {
+			s.Network.Disown(is.Protocol, at.Port())
+		}
 		s.client.Own(k.sock, true)
 	}
 	return notify.Failed(errno)

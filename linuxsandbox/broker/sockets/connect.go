@@ -168,6 +168,10 @@ func (s *Sockets) finish(c *pendingConnection) {
 		default:
 			continue
 		}
+		if errno == 0 && s.AskInet && s.revocations.Load() != c.began {
+			_ = unix.Shutdown(c.sock, unix.SHUT_RDWR) // it was cut before it was there
+			errno = unix.ECONNREFUSED
+		}
 		if errno == 0 && c.stand != nil {
 			errno = c.n.Place(c.sock, c.stand.number, c.stand.flags)
 		}

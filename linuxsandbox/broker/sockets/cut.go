@@ -49,12 +49,13 @@ func (s *Sockets) note(sock int, g grantedConnection) {
 // CutHosts ends the connections to hosts that the policy no longer allows, including unfinished
 // ones. It returns their number. all is false if some may remain. descriptors lists those of the command.
 func (s *Sockets) CutHosts(descriptors func() ([]Descriptor, bool)) (cut int, all bool) {
+	carried := s.client.Cut(s.Policy)
 	if !s.AskInet {
-		return s.client.Cut(s.Policy), true
+		return carried, true
 	}
 	list, listed := descriptors()
 	cut, all = s.cut(list, func(g grantedConnection) bool { return g.to.IsValid() && !s.Network.MayReach(s.Policy, g.to) })
-	return cut, all && listed
+	return carried + cut, all && listed
 }
 
 // Descriptor is a descriptor of a process.

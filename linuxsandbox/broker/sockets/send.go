@@ -5,6 +5,7 @@ package sockets
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"time"
 
 	"codeagent/linuxsandbox/broker/notify"
@@ -52,6 +53,8 @@ type sentCall struct {
 	patient bool
 	until   time.Time
 	out     []outgoing
+	// began is the number of revocations when the receivers were judged.
+	began int64
 	// sent counts the messages that are sent, bytes what is sent of the present one.
 	sent, bytes int
 }
@@ -65,7 +68,7 @@ type outgoing struct {
 
 // SendBeside makes sendto, sendmsg and sendmmsg.
 func (s *Sockets) SendBeside(n *notify.Notification) notify.Reply {
-	c := &sentCall{n: *n, name: sendNames[n.NR], flags: int(int32(n.Args[3]))}
+	c := &sentCall{began: s.revocations.Load(), n: *n, name: sendNames[n.NR], flags: int(int32(n.Args[3]))}
 	if n.NR == unix.SYS_SENDMSG {
 		c.flags = int(int32(n.Args[2]))
 	}
@@ -103,6 +106,9 @@ func (s *Sockets) send(c *sentCall) (a notify.Reply, waits bool) {
 	flags, err := unix.FcntlInt(uintptr(c.sock), unix.F_GETFL, 0)
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err)), false
+	}
+	if c.domain == unix.AF_NETLINK {
+		c.flags |= unix.MSG_DONTWAIT // the kernel judges it by the rights of the thread that sends
 	}
 	if c.kind == unix.SOCK_DGRAM {
 		c.flags &^= unix.MSG_MORE // it would leave later, when its receiver may have been revoked
@@ -279,6 +285,9 @@ func (c *sentCall) done() notify.Reply {
 // finishSending waits until the socket takes more, has failed, or the caller is gone, and answers.
 func (s *Sockets) finishSending(c *sentCall) {
 	try := func() (notify.Reply, bool) {
+		if s.revocations.Load() != c.began && slices.ContainsFunc(c.out, func(m outgoing) bool { return m.to != nil }) {
+			return notify.Failed(unix.ECONNREFUSED), false // a new attempt of the program is judged anew
+		}
 		if !polled(c.sock, unix.POLLOUT) { // to read the message again would cost more
 			return notify.Reply{}, true
 		}
