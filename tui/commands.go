@@ -213,6 +213,9 @@ func (m *app) plan(task string) part.Intent {
 		return templates.Message(prompts.PlanFirst(task), "plan", task)
 	case m.modes.Plans() && hint == "":
 		return m.modes.AskPlan()
+	case len(m.facts.Plan) == 0 && m.modes.Gate != nil && hint == "":
+		m.modes.SetPlan(true)
+		return part.Say("plan mode: your next message asks for a plan")
 	case len(m.facts.Plan) == 0:
 		return part.Say("the model has made no plan; /plan TASK asks for one")
 	}

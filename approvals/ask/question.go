@@ -173,7 +173,7 @@ func Publish(a decide.Action, job int, l sandbox.Listener, url string) Request {
 		Opens: []string{"your browser reaches it at " + url},
 		Facts: []string{
 			"only programs of yours on this machine can reach it there",
-			"it ends with the job; /permissions revokes it",
+			"it ends with the job; later jobs of the session may serve this port too, until /permissions revokes it",
 		},
 		Options: append([]Option{{Decision: Session, Label: "this session, this port"}}, noes...),
 	}

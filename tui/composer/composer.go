@@ -48,6 +48,9 @@ type Composer struct {
 	// Hint stands where nothing is written yet.
 	Hint string
 
+	// named is where the cursor was after a file was named with a space behind it.
+	named int
+
 	undo, redo []snapshot
 	typing     bool // the last change was typing; further typing is the same undo step
 	history    history
@@ -203,6 +206,9 @@ func (c *Composer) atEdge(by, w int) bool {
 // Typed inserts what was typed.
 func (c *Composer) Typed(s string) {
 	c.save(true)
+	if c.named > 0 && c.named == c.Cursor && strings.ContainsAny(s[:min(len(s), 1)], "#:") && strings.HasSuffix(c.Text[:c.Cursor], " ") {
+		c.Text, c.Cursor = c.Text[:c.Cursor-1]+c.Text[c.Cursor:], c.Cursor-1 // lines of the file follow its name
+	}
 	c.insert(noChips(s))
 }
 

@@ -33,4 +33,8 @@ func (c *Composer) Name(from int, path, lines string) {
 	c.save(false)
 	c.Text, c.Cursor = c.Text[:from]+c.Text[c.Cursor:], from
 	c.insert(noChips(text))
+	c.named = 0
+	if strings.HasSuffix(text, " ") {
+		c.named = c.Cursor
+	}
 }

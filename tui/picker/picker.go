@@ -243,10 +243,12 @@ func (p *Picker) Key(k keys.Key) (intent part.Intent, handled bool) {
 		return p.write(k, do, edit), true
 	}
 	switch do {
-	case keys.Up:
-		p.Scroll(-1)
-	case keys.Down:
-		p.Scroll(1)
+	case keys.Up, keys.Down: // around the ends
+		by := 1
+		if do == keys.Up {
+			by = -1
+		}
+		p.At = (p.At + by + len(p.shown)) % max(len(p.shown), 1)
 	case keys.PageUp, keys.PageDown:
 		by := max(p.height-1, 1)
 		if do == keys.PageUp {

@@ -74,13 +74,13 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestMovement stays within the list.
+// TestMovement goes around the ends by a row, and stops there by more.
 func TestMovement(t *testing.T) {
 	p, _ := fruits()
 	for _, step := range []struct {
 		do   keys.Action
 		want int
-	}{{keys.Down, 2}, {keys.Down, 2}, {keys.Top, 0}, {keys.Up, 0}, {keys.End, 2}} {
+	}{{keys.Down, 2}, {keys.Down, 0}, {keys.Up, 2}, {keys.Top, 0}, {keys.Up, 2}, {keys.End, 2}, {keys.PageDown, 2}} {
 		if press(p, step.do); p.At != step.want {
 			t.Fatalf("after %s row %d is selected, want %d", step.do, p.At, step.want)
 		}
