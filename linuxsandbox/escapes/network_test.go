@@ -163,13 +163,20 @@ func families() []attempt {
 		return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreqn{Multiaddr: [4]byte{239, 7, 7, 7}, Ifindex: 1})
 	}
 	asAdmin := func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 1<<16) }
+	routes := family("netlink: routes", "E46", "the machine's network set-up", true, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE, asAdmin)
+	routes.cannot = func(s attack.Setting) string {
+		if s.Surroundings == attack.SurroundContainer {
+			return "a container's root has no CAP_NET_ADMIN"
+		}
+		return ""
+	}
 	return []attempt{
 		family("IPv4, another way", "E46", "the network", false, unix.AF_INET, unix.SOCK_STREAM, 0, sourceRoute),
 		family("IPv4, a group", "E46", "the network", false, unix.AF_INET, unix.SOCK_DGRAM, 0, joinGroup),
 		family("IPv6, another way", "E46", "the network", false, unix.AF_INET6, unix.SOCK_DGRAM, 0, routingHeader),
 		family("raw", "E46", "the network", true, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP, nil),
 		family("packet", "E46", "the network", true, unix.AF_PACKET, unix.SOCK_RAW, 0, nil),
-		family("netlink: routes", "E46", "the machine's network set-up", true, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE, asAdmin),
+		routes,
 		family("netlink: device events", "-", "the machine's devices", false, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT, nil),
 		family("unix, datagrams", "E38", "path sockets", false, unix.AF_UNIX, unix.SOCK_DGRAM, 0, nil),
 	}

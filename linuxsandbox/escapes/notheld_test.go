@@ -8,7 +8,7 @@ var wantRows = map[string]int{
 	"user":                452,
 	"root, no namespaces": 451,
 	"user, no namespaces": 451,
-	"root in a container": 477,
+	"root in a container": 476,
 	"user in a container": 451,
 	"user, covered /proc": 451,
 }
