@@ -32,7 +32,7 @@ func ParseAddress(b []byte) (netip.AddrPort, bool) {
 func meant(a netip.Addr) netip.Addr {
 	switch a = a.Unmap().WithZone(""); a {
 	case netip.IPv4Unspecified():
-		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		return loopback4
 	case netip.IPv6Unspecified():
 		return netip.IPv6Loopback()
 	}

@@ -95,9 +95,6 @@ type beside struct {
 
 type place struct{ streams, six bool }
 
-// Beside reports whether the commands' sockets are in codeagent's own network.
-func (n *Network) Beside() bool { return n != nil && n.beside != nil }
-
 // owned are the sockets of one command, by their cookies. Servers are kept apart from the others, of which a
 // command may make very many.
 type owned struct{ servers, others recent }
@@ -123,7 +120,7 @@ func (r *recent) add(cookie uint64) (old uint64) {
 }
 
 // Own notes that the socket is the command's, so that commands of the session may reach it. server: it was
-// bound to a port, or listens.
+// bound, or listens.
 func (c *Client) Own(sock int, server bool) {
 	cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
 	if err != nil {

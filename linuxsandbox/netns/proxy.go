@@ -59,21 +59,19 @@ func (n *Network) Tunnel(p *resolved.Policy, to netip.AddrPort) (*Tunnel, bool) 
 	return &Tunnel{Host: proxy.Hostname(), Port: uint16(port), Request: []byte(request + "\r\n")}, err == nil
 }
 
-// Resolve looks up the proxy's addresses.
-func (n *Network) Resolve(ctx context.Context, t *Tunnel) (out []netip.AddrPort) {
-	addrs := []netip.Addr{}
+// Resolve returns an address of the proxy; false if it has none.
+func (n *Network) Resolve(ctx context.Context, t *Tunnel) (netip.AddrPort, bool) {
 	if a, err := netip.ParseAddr(t.Host); err == nil {
-		addrs = append(addrs, a)
-	} else if n.names.Lookup != nil {
+		return netip.AddrPortFrom(a.Unmap(), t.Port), true
+	}
+	if n.names.Lookup != nil {
 		for _, family := range []string{"ip4", "ip6"} {
-			found, _ := n.names.Lookup(ctx, family, t.Host)
-			addrs = append(addrs, found...)
+			if found, _ := n.names.Lookup(ctx, family, t.Host); len(found) > 0 {
+				return netip.AddrPortFrom(found[0].Unmap(), t.Port), true
+			}
 		}
 	}
-	for _, a := range addrs {
-		out = append(out, netip.AddrPortFrom(a.Unmap(), t.Port))
-	}
-	return out
+	return netip.AddrPort{}, false
 }
 
 // proxied reports whether a proxy looks a name up.

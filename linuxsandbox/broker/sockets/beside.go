@@ -100,7 +100,7 @@ func (s *Sockets) besideCall(k *socketCall, is netns.Socket) notify.Reply {
 	case r.errno != 0:
 		return notify.Failed(r.errno)
 	case r.tunnel != nil:
-		return s.dial(k, is, to)
+		return s.dial(k, is, to, r.tunnel)
 	case r.listener == 0 && r.to == to:
 		s.noteHost(k.sock, to)
 	}
@@ -127,8 +127,9 @@ func (s *Sockets) bindBeside(k *socketCall, is netns.Socket, to netip.AddrPort) 
 	switch {
 	case netns.Unspecified(k.addr) && is.Protocol == unix.IPPROTO_UDP && to.Port() == 0:
 		at = netns.Everywhere(is.Domain)
+	case to.Addr().IsLoopback() && to.Port() == 0:
 	case to.Addr().IsLoopback():
-		if who, _ := s.Network.Listener(is.Protocol, to); who == netns.Host && to.Port() != 0 {
+		if who, _ := s.Network.Listener(is.Protocol, to); who == netns.Host {
 			return notify.Failed(unix.EADDRINUSE)
 		}
 	case netns.HostHas(to.Addr()):

@@ -159,7 +159,7 @@ func (s *Sockets) finish(c *pendingConnection) {
 		}
 		switch {
 		case !wait:
-		case !c.until.IsZero() && time.Now().After(c.until):
+		case late(c.until):
 			if c.domain != unix.AF_UNIX {
 				errno = unix.EINPROGRESS
 			}
@@ -182,8 +182,11 @@ func (s *Sockets) finish(c *pendingConnection) {
 
 // sendLimit returns when the socket's send timeout ends, which also limits connect. Zero
 // means no timeout.
-func sendLimit(sock int) time.Time {
-	tv, err := unix.GetsockoptTimeval(sock, unix.SOL_SOCKET, unix.SO_SNDTIMEO)
+func sendLimit(sock int) time.Time { return timeLimit(sock, unix.SO_SNDTIMEO) }
+
+// timeLimit returns when a timeout of the socket ends that begins now. Zero means no timeout.
+func timeLimit(sock, option int) time.Time {
+	tv, err := unix.GetsockoptTimeval(sock, unix.SOL_SOCKET, option)
 	if err != nil || tv.Nano() <= 0 {
 		return time.Time{}
 	}
@@ -252,14 +255,10 @@ type pendingDial struct {
 }
 
 // dial connects a socket of the command to a host that it may reach.
-func (s *Sockets) dial(k *socketCall, is netns.Socket, to netip.AddrPort) notify.Reply {
+func (s *Sockets) dial(k *socketCall, is netns.Socket, to netip.AddrPort, tunnel *netns.Tunnel) notify.Reply {
 	flags, err := unix.FcntlInt(uintptr(is.FD), unix.F_GETFL, 0)
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
-	}
-	tunnel, ok := s.Network.Tunnel(s.Policy, to)
-	if !ok {
-		return notify.Failed(unix.ENETUNREACH)
 	}
 	d := &pendingDial{tunnel: tunnel, n: *k.Notification, is: is, to: to, host: -1, blocks: flags&unix.O_NONBLOCK == 0, began: s.client.Revocations()}
 	if d.blocks {
@@ -286,7 +285,7 @@ func (s *Sockets) finishDialing(d *pendingDial) {
 			errno = socketError(d.host)
 		case d.blocks && signalled(d.n.Thread()):
 			errno = unix.EINTR
-		case !d.until.IsZero() && time.Now().After(d.until):
+		case late(d.until):
 			unix.Close(d.host)
 			answer(&d.n, s.client.Lose(d.is.FD, d.is.Domain, d.to.Addr()))
 			return
@@ -310,12 +309,12 @@ func (s *Sockets) begin(d *pendingDial) unix.Errno {
 	to := d.to
 	if d.tunnel != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), quickConnect)
-		proxies := s.Network.Resolve(ctx, d.tunnel)
+		proxy, ok := s.Network.Resolve(ctx, d.tunnel)
 		cancel()
-		if len(proxies) == 0 {
+		if !ok {
 			return unix.EHOSTUNREACH
 		}
-		to = proxies[0]
+		to = proxy
 	}
 	domain := unix.AF_INET
 	if to.Addr().Is6() {

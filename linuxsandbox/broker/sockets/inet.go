@@ -41,7 +41,11 @@ func (s *Sockets) inetCall(k *socketCall, is netns.Socket) notify.Reply {
 	case s.Network.NameServer(to):
 		s.expectQuestions(k.Notification, is, to)
 	case is.Protocol == unix.IPPROTO_TCP && s.Network.MayReach(s.Policy, to) && !s.Network.Serves(to):
-		return s.dial(k, is, to)
+		tunnel, ok := s.Network.Tunnel(s.Policy, to)
+		if !ok {
+			return notify.Failed(unix.ENETUNREACH)
+		}
+		return s.dial(k, is, to, tunnel)
 	case to.Addr().IsLoopback():
 		if s.Network.ServedByHost(is.Protocol, to) {
 			return s.refuseInet(k, is, to, unix.ECONNREFUSED)

@@ -42,10 +42,14 @@ func (s *Sockets) Receive(n *notify.Notification) (a notify.Reply, answered bool
 	}
 	cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_COOKIE)
 	to, stands := s.Network.Answers(cookie)
+	if err != nil || !stands { // nearly all
+		unix.Close(fd)
+		return a, false
+	}
 	kind, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	domain, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	flags, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	if err != nil || !stands || kind != unix.SOCK_DGRAM || c.flags&unix.MSG_ERRQUEUE != 0 || !n.Waits() {
+	if kind != unix.SOCK_DGRAM || c.flags&unix.MSG_ERRQUEUE != 0 || !n.Waits() {
 		unix.Close(fd)
 		return a, false
 	}
@@ -55,9 +59,7 @@ func (s *Sockets) Receive(n *notify.Notification) (a notify.Reply, answered bool
 		unix.Close(fd)
 		return a, true
 	}
-	if tv, err := unix.GetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO); err == nil && tv.Nano() > 0 {
-		c.until = time.Now().Add(time.Duration(tv.Nano()))
-	}
+	c.until = timeLimit(fd, unix.SO_RCVTIMEO)
 	wait := func() {
 		s.again(&c.n, c.until, func() (notify.Reply, bool) { return s.receive(c) }, notify.Failed)
 	}
