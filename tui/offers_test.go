@@ -677,7 +677,7 @@ func TestFiveThousandSessions(t *testing.T) {
 	if p.At != 4999 {
 		t.Errorf("End goes to %d", p.At)
 	}
-	r.press("home", "up")
+	r.press("home")
 	if p.At != 0 {
 		t.Errorf("Home goes to %d", p.At)
 	}

@@ -108,6 +108,43 @@ func greeting(at string) string {
 
 func at(host netip.Addr, port uint16) string { return netip.AddrPortFrom(host, port).String() }
 
+// portsBeside: first, without a network of its own, serves on the loopback alone, and reaches no program of the
+// person. A second session takes no port from it, and does not reach it.
+func portsBeside(t *testing.T, first *listener, two *linuxsandbox.Backend, theirs string, port uint16, start func(*linuxsandbox.Backend, string, ...string) *listener) {
+	if got := greeting(fmt.Sprint("127.0.0.1:", port)); got != "first" {
+		t.Errorf("on the loopback: %q", got)
+	}
+	if got := first.do("reach " + theirs); strings.Contains(got, "secret") {
+		t.Errorf("ESCAPE: %q", got)
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.do(fmt.Sprint("take 0.0.0.0:", port+1))
+	for _, a := range addresses {
+		host := a.(*net.IPNet).IP
+		if got := greeting(net.JoinHostPort(host.String(), fmt.Sprint(port+1))); got != "" && !host.IsLoopback() {
+			t.Errorf("ESCAPE: %s answers %q", host, got)
+		}
+	}
+	second := start(two, "other", fmt.Sprint("127.0.0.1:", port+2)) // it sets SO_REUSEPORT
+	if got := second.do(""); got != "ready" {
+		t.Fatal(got)
+	}
+	second.do(fmt.Sprint("take 127.0.0.1:", port))
+	for range 5 {
+		if got := greeting(fmt.Sprint("127.0.0.1:", port)); got != "first" {
+			t.Errorf("ESCAPE: another session answers: %q", got)
+		}
+	}
+	if got := second.do(fmt.Sprint("reach 127.0.0.1:", port)); strings.Contains(got, "first") {
+		t.Errorf("ESCAPE: a command of another session reaches it: %q", got)
+	}
+	second.end()
+	first.end()
+}
+
 // TestPortInSetting is the body of TestPorts, in a process of the setting.
 func TestPortInSetting(t *testing.T) {
 	setting, python := attack.CurrentSetting(t, "TestPorts"), attack.Need(t, "python3")
@@ -177,17 +214,20 @@ func TestPortInSetting(t *testing.T) {
 	case published = <-first.seen:
 	default:
 	}
-	if published.Publish == nil { // no network of its own: there is nothing to listen on, and nothing is published
-		if ready == "ready" {
-			t.Error("it listens, and is not seen to")
-		}
-		return
-	}
 	nobody := func(what, at string) {
 		t.Helper()
 		if got := greeting(at); got != "" {
 			t.Errorf("%s: ESCAPE: %s answers %q", what, at, got)
 		}
+	}
+	if published.Publish == nil {
+		// It has no network of its own, and listens on the loopback of the machine if the broker gives it sockets.
+		if listens := sandboxtest.HasLayer(t, one, "connect"); (ready == "ready") != listens {
+			t.Errorf("listening: %q", ready)
+		} else if listens {
+			portsBeside(t, first, two, theirs, port, start)
+		}
+		return
 	}
 	nobody("before anybody said yes", at(publishedAt, port))
 	nobody("before anybody said yes", on("127.0.0.1", 0))

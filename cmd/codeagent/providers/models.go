@@ -183,14 +183,10 @@ func (c Chosen) probe(ctx context.Context, patience time.Duration) error {
 	return nil
 }
 
-// lookTime bounds the search for servers on this machine: a listening server answers at
-// once, and the search must not delay the start.
-const lookTime = 400 * time.Millisecond
-
 // Servers asks the usual loopback ports which models are served there, without a key: an offer
 // for each server that answers, in the order of the list of providers.
 func (ps Providers) Servers(ctx context.Context) []Offer {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, otherTime)
 	defer cancel()
 	servers := ps.cfg.LocalServers()
 	offers := make([]Offer, len(servers))
