@@ -142,7 +142,7 @@ func layers(p resolved.Policy, f Facts) []sandbox.Layer {
 	if f.LandlockABI < 6 {
 		state = sandbox.LayerDegraded
 	}
-	user := cmp.Or(f.NamespacesWhy, "not needed as root, who could not write other users' files in it")
+	user := cmp.Or(f.NamespacesWhy, "not used as root: in one, root could not write the files of other users")
 	return slices.Concat([]sandbox.Layer{
 		{Name: "landlock", State: state, Reason: fmt.Sprintf("ABI %d; tried: a write that worked before was refused", f.LandlockABI)},
 		layer("seccomp", true, "sockets were refused, and the kernel reports the filter", ""),

@@ -30,6 +30,8 @@ type Page struct {
 	text   *text
 	top    int
 	follow bool
+	// typed: the person wrote a text, which goes nowhere. The Enter that ends it accepts nothing.
+	typed bool
 }
 
 // text is what a page reads beside the screen.
@@ -125,8 +127,8 @@ func (p *Page) Load() part.Intent {
 // Live reports whether the page grows.
 func (p *Page) Live() bool { return p.Tails }
 
-// Paste does nothing: nothing is written.
-func (p *Page) Paste(string) {}
+// Paste writes nothing.
+func (p *Page) Paste(string) { p.typed = p.Accept != nil }
 
 // Scroll moves the page by n lines; View bounds it.
 func (p *Page) Scroll(n int) {
@@ -137,6 +139,12 @@ func (p *Page) Scroll(n int) {
 // Key takes a key.
 func (p *Page) Key(k keys.Key) (part.Intent, bool) {
 	switch do := p.Keys.Find(k, keys.InOverlay, keys.Everywhere); {
+	case do == keys.None && keys.Typed(k) != "":
+		p.typed = p.Accept != nil
+		return nil, true
+	case do == keys.Close && k.Keystroke() == "enter" && p.Accept != nil && p.typed:
+		p.typed = false
+		return nil, true
 	case do == keys.Close && k.Keystroke() == "enter" && p.Accept != nil:
 		return p.Accept(), true
 	case do == keys.Close, do == keys.Back:
@@ -151,6 +159,9 @@ func (p *Page) View(t *paint.Theme, w, h int) (out []string, x, y int) {
 	title, hints := []paint.Span{paint.Faint.Span("── "), paint.Strong.Span(p.Title)}, []paint.Span{paint.Accent.Span("Esc"), paint.Dim.Span(part.Leaves(p.Under))}
 	if p.Accept != nil {
 		enter := []paint.Span{paint.Accent.Span("Enter"), paint.Dim.Span(" " + p.Enter + " ")}
+		if p.typed {
+			enter = []paint.Span{paint.Warn.Span("▲ no text is taken here; "), paint.Accent.Span("Enter"), paint.Dim.Span(" twice " + p.Enter + " ")}
+		}
 		hints = append(append(enter, paint.Dim.Span(" ")), hints...)
 		if paint.WidthOf(title)+1+paint.WidthOf(hints) > w {
 			hints = enter

@@ -32,7 +32,7 @@ func TestKeys(t *testing.T) {
 		{tea.Key{Code: 'q', Text: "q"}, part.Show{Overlay: under}},
 		{tea.Key{Code: tea.KeyEnter}, part.Show{Overlay: under}},
 		{tea.Key{Code: 'j', Text: "j"}, part.Act(keys.LineDown)},
-		{tea.Key{Code: 'x', Text: "x"}, part.Act(keys.None)},
+		{tea.Key{Code: 'x', Text: "x"}, nil},
 	} {
 		if got, _ := p.Key(c.key); got != c.want {
 			t.Errorf("%s: %#v, want %#v", c.key, got, c.want)
@@ -41,6 +41,19 @@ func TestKeys(t *testing.T) {
 	p.Accept, p.Enter = func() part.Intent { return part.Say("undone") }, "undoes it"
 	if got, _ := p.Key(tea.Key{Code: tea.KeyEnter}); got != part.Say("undone") || !strings.Contains(view(p, 4), "Enter undoes it") {
 		t.Errorf("Enter: %#v\n%s", got, view(p, 4))
+	}
+	// A command that is written on the page does not confirm it.
+	for _, write := range []func(){func() { p.Key(tea.Key{Code: 'r', Text: "r"}) }, func() { p.Paste("/redo") }} {
+		write()
+		if got := view(p, 4); !strings.Contains(got, "no text is taken here") {
+			t.Errorf("after a text:\n%s", got)
+		}
+		if got, _ := p.Key(tea.Key{Code: tea.KeyEnter}); got != nil {
+			t.Errorf("the Enter of a text: %#v", got)
+		}
+		if got, _ := p.Key(tea.Key{Code: tea.KeyEnter}); got != part.Say("undone") {
+			t.Errorf("the Enter after it: %#v", got)
+		}
 	}
 }
 

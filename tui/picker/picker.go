@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"codeagent/tui/composer"
@@ -31,6 +32,8 @@ type Picker struct {
 	List func(ctx context.Context) ([]Row, error)
 	// Changing: the rows change by themselves. Last: the last row is selected first.
 	Changing, Last bool
+	// Numbered: a few fixed rows, which a digit chooses. They are not filtered.
+	Numbered bool
 	// Only: a row that alone has all words of the filter in its text is chosen as soon as the rows are there.
 	Only bool
 	// Under is the overlay that is shown again afterwards; nil: none.
@@ -269,6 +272,10 @@ func (p *Picker) Key(k keys.Key) (intent part.Intent, handled bool) {
 		if intent, ok := p.deed(do); ok {
 			return intent, true
 		}
+		if p.Numbered {
+			n, _ := strconv.Atoi(keys.Typed(k))
+			return p.Pick(n), true
+		}
 		if !p.edit(&p.filter, k, edit) {
 			return nil, false
 		}
@@ -295,12 +302,13 @@ func (p *Picker) edit(c *composer.Composer, k keys.Key, do keys.Action) bool {
 // Paste goes where typing goes.
 func (p *Picker) Paste(s string) {
 	s = strings.Join(strings.Fields(s), " ")
-	if p.writing != nil {
+	switch {
+	case p.writing != nil:
 		p.field.Typed(s)
-		return
+	case !p.Numbered:
+		p.filter.Typed(s)
+		p.match()
 	}
-	p.filter.Typed(s)
-	p.match()
 }
 
 func (p *Picker) deed(do keys.Action) (part.Intent, bool) {

@@ -190,3 +190,20 @@ func TestHeight(t *testing.T) {
 		t.Errorf("%d rows without a thing: %q", h, lines)
 	}
 }
+
+// TestNumbered: a digit chooses one of a few fixed rows, and other text does nothing.
+func TestNumbered(t *testing.T) {
+	p, done := fruits()
+	p.Numbered = true
+	typed(p, "p")
+	p.Paste("plum")
+	lines, _, _ := p.View(paint.New(true), 40, 9)
+	if text := ansi.Strip(strings.Join(lines, "\n")); !strings.Contains(text, "2 plum") || strings.Contains(text, "filter") {
+		t.Errorf("drawn:\n%s", text)
+	}
+	wantDone(t, done)
+	typed(p, "9")
+	wantDone(t, done)
+	typed(p, "2")
+	wantDone(t, done, "choose 2 ")
+}

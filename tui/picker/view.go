@@ -44,7 +44,7 @@ func (p *Picker) View(t *paint.Theme, w, h int) (out []string, x, y int) {
 	if low && p.asked == nil && p.writing == nil {
 		foot = nil
 	}
-	if !low {
+	if !low && !p.Numbered {
 		line, at, _ := p.filter.View(t, max(w-paint.Gutter-14, 4), 1)
 		if line[0] = t.Paint(paint.Accent, ansi.Strip(line[0])); p.filter.Empty() {
 			line[0] = t.Paint(paint.Dim, "type to filter")
@@ -91,6 +91,9 @@ func (p *Picker) list(t *paint.Theme, w, room int) []string {
 			mark, s = paint.Accent.Span("› "), paint.Accent.With(paint.Bold)
 		}
 		name := []paint.Span{mark, s.Span(r.Text)}
+		if p.Numbered {
+			name = []paint.Span{mark, s.Span(fmt.Sprint(i+1, " ", r.Text))}
+		}
 		if r.Mark {
 			name = append(name, paint.Good.Span(" ✓"))
 		}

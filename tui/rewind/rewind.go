@@ -115,7 +115,7 @@ func (s Screen) idle(then part.Intent) part.Intent { return part.Idle{Name: "/re
 // what chooses between the conversation, the files and both. why says why the files cannot go back.
 func (s Screen) what(under part.Overlay, past Past, n, count int, text string, look undoing.Preview, why error) *picker.Picker {
 	p := picker.New(s.Keys, "Before “"+paint.Cut(text, 40)+"”")
-	p.Under, p.Enter = under, "shows the files first"
+	p.Under, p.Enter, p.Numbered = under, "shows the files first", true
 	talk := "Conversation: " + short.Count(count-n+1, "message") + " and what followed"
 	rows := []picker.Row{{Id: "conversation", Text: talk, Enter: "removes them; /redo undoes it", More: "Files stay. The message returns to the editor."}}
 	does := look.Words()

@@ -90,7 +90,7 @@ func TestRewind(t *testing.T) {
 		view(list, "Go back to before a message", "› 3  test it")
 		press(list, tea.KeyUp)
 		what := overlay(t, press(list, tea.KeyEnter))
-		view(what, "Before “rename it”", "› Conversation: 2 messages and what followed", "Files: restores 1 file, deletes 3 files, leaves 1")
+		view(what, "Before “rename it”", "› 1 Conversation: 2 messages and what followed", "2 Files: restores 1 file, deletes 3 files, leaves 1")
 		for range downs {
 			press(what, tea.KeyDown)
 		}
