@@ -15,7 +15,7 @@ TIMEOUT := $(if $(CI),60m,10m)
 # Everything is built with -trimpath: what build, lint and cross compiled, the tests use, in any checkout.
 export CGO_ENABLED := 0
 
-.PHONY: run build test bench compat lint man tree install dist clean recording
+.PHONY: run build test kernel bench compat lint man tree install dist clean recording
 
 run: build
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/codeagent; else \
@@ -45,6 +45,11 @@ LONGEST := ./linuxsandbox/alike ./linuxsandbox/escapes ./cmd/codeagent ./linuxsa
 AT_ONCE := $(shell echo $$(( (3 * $$(getconf _NPROCESSORS_ONLN) + 1) / 2 )))
 test: build
 	@umask 022; CGO_ENABLED=$(if $(RACE),1,0) $(GO) run -trimpath ./internal/testsummary $(GO) test -json -trimpath $(RACE) -p $(AT_ONCE) -timeout $(TIMEOUT) -vet=off $(LONGEST) ./...
+
+# The sandbox on the kernel of Debian, in an emulated machine, for at most 15 minutes.
+# `make kernel PACKAGE=linux-image-6.12-amd64` takes another one.
+kernel:
+	@.ci/kernel $(PACKAGE)
 
 # Go's and Python's own tests, bare and in the sandbox, for half an hour. What may
 # differ is listed with its reason in internal/compat/exceptions.txt.

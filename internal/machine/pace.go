@@ -143,6 +143,21 @@ func SampleOf(t testing.TB, home int, all bool) Rows {
 	return p.sample(t, home)
 }
 
+// givenRows hands a choice of rows to tables that are else tried as a whole: "20 3".
+const givenRows = "CODEAGENT_TEST_ROWS"
+
+// GivenRows returns the choice that was given to this process: all unless it runs on an emulated machine,
+// which is slower than Slowness can say (.ci/kernel). It says which.
+func GivenRows(t testing.TB) Rows {
+	t.Helper()
+	r, err := ParseRows(os.Getenv(givenRows))
+	if err != nil {
+		return Rows{Every: 1}
+	}
+	t.Logf("%severy %d. row from %d on", Sampled, r.Every, r.Offset)
+	return r
+}
+
 // own counts the turns of one test: where only every n-th turn is its own (Run), these still go
 // through all offsets.
 func (p Pace) own() int { return p.Turn / p.turns() }

@@ -50,8 +50,12 @@ func TestEscapesInSetting(t *testing.T) {
 	if machine.Thorough() {
 		first.Millis = 2000
 	}
+	rows := map[string]bool{}
+	for i, choice := 0, machine.GivenRows(t); i < len(table); i++ {
+		rows[table[i].name] = choice.Has(i)
+	}
 	skip := func(a attempt) bool {
-		return a.race && !s.Races() || a.impossible(s) != "" || !works(a)
+		return !rows[a.name] || a.race && !s.Races() || a.impossible(s) != "" || !works(a)
 	}
 	free, boxed := first, first
 	free.Millis = 600_000 // a race ends when it is won
