@@ -18,7 +18,6 @@ import (
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/linuxsandbox/plan"
-	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
 
@@ -254,8 +253,6 @@ func Survey() []sandbox.Layer {
 	switch abi := keeper.LandlockABI(); {
 	case abi <= 0:
 		landlock.State, landlock.Reason = sandbox.LayerAbsent, "the kernel has none, it was not switched on (lsm=landlock), or a container refuses its calls"
-	case abi < spec.MinLandlockABI:
-		landlock.State, landlock.Reason = sandbox.LayerAbsent, fmt.Sprintf("ABI %d, and codeagent needs %d (Linux 6.2)", abi, spec.MinLandlockABI)
 	default:
 		landlock.Reason = fmt.Sprintf("ABI %d; not tried", abi)
 	}

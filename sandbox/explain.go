@@ -79,9 +79,11 @@ var layerWorth = map[string]struct {
 	duties []duty
 }{
 	"landlock": {"limits on files outside the roots, TCP, devices, signals and abstract sockets", []duty{
+		{what: "moves from folder to folder in the kernel", since: 2, how: "codeagent makes them, or programs copy as between disks"},
+		{what: "limits on emptying files that are not opened for writing", since: 3, layer: "seccomp", how: "such calls are refused, or codeagent makes them"},
 		{what: "limits on TCP", since: 4, layer: "seccomp", how: "no internet socket can be created, or codeagent makes its connections"},
 		{what: "limits on the control of devices", since: 5, weakness: "device-ioctl"},
-		{what: "refusal of signals to other processes", since: 6, weakness: "signals", layer: "pidns", how: "the command sees no other process"},
+		{what: "refusal of signals to other processes", since: 6, weakness: "signals", partly: true, layer: "pidns", how: "the command sees no process but its own and the keeper"},
 		{what: "refusal of abstract sockets", since: 6, layer: "seccomp", how: "the filter or codeagent refuses to bind and to connect them"},
 	}},
 	"seccomp": {"refusal of system calls that lead out of the sandbox: tracing, mounting, namespaces, keys, modules, unusual sockets", nil},

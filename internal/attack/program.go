@@ -1,12 +1,15 @@
 package attack
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -71,6 +74,34 @@ func (p *Program) Build(t testing.TB, name string, args ...string) string {
 func (p *Program) BuildHelper(t testing.TB, name string) string {
 	t.Helper()
 	return p.Build(t, name, "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w -funcalign=16", "codeagent/cmd/linux-sandbox-helper")
+}
+
+// BuildOldHelper builds one that uses no newer right of Landlock than those of abi, with another text of one line. The
+// helper itself has no such switch, which could be turned against a user.
+func (p *Program) BuildOldHelper(t testing.TB, name string, abi int) string {
+	t.Helper()
+	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "codeagent/linuxsandbox/keeper").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := filepath.Join(strings.TrimSpace(string(dir)), "landlock.go")
+	const line = "\treturn abi\n"
+	text, err := os.ReadFile(from)
+	if err != nil || strings.Count(string(text), line) != 1 {
+		t.Fatalf("%s: %v, and %d lines return the ABI", from, err, strings.Count(string(text), line))
+	}
+	temp := t.TempDir()
+	to, overlay := filepath.Join(temp, "landlock.go"), filepath.Join(temp, "overlay.json")
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {from: to}})
+	for _, err := range []error{err,
+		os.WriteFile(to, []byte(strings.Replace(string(text), line, fmt.Sprintf("\treturn min(abi, %d)\n", abi), 1)), 0o600),
+		os.WriteFile(overlay, replace, 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p.Build(t, name, "build", "-buildvcs=false", "-trimpath", "-overlay", overlay, "-ldflags", "-s -w -funcalign=16", "codeagent/cmd/linux-sandbox-helper")
 }
 
 // BuildPlain are the tests of a package without the race detector. In a process that tries one

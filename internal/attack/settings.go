@@ -21,6 +21,8 @@ import (
 type Setting struct {
 	Name, Surroundings string
 	UID                int
+	// Landlock is the newest ABI that the helper uses there; 0: the kernel's.
+	Landlock int
 }
 
 func (s Setting) String() string { return s.Name }
@@ -41,13 +43,23 @@ const PlainUser = 1001
 
 // Settings are those in which every attack is tried.
 var Settings = []Setting{
-	{"root", SurroundPlain, 0},
-	{"user", SurroundPlain, PlainUser},
-	{"root, no namespaces", SurroundNoNamespaces, 0},
-	{"user, no namespaces", SurroundNoNamespaces, PlainUser},
-	{"root in a container", SurroundContainer, 0},
-	{"user in a container", SurroundContainer, PlainUser},
-	{"user, covered /proc", SurroundMaskedProc, PlainUser},
+	{"root", SurroundPlain, 0, 0},
+	{"user", SurroundPlain, PlainUser, 0},
+	{"root, no namespaces", SurroundNoNamespaces, 0, 0},
+	{"user, no namespaces", SurroundNoNamespaces, PlainUser, 0},
+	{"root in a container", SurroundContainer, 0, 0},
+	{"user in a container", SurroundContainer, PlainUser, 0},
+	{"user, covered /proc", SurroundMaskedProc, PlainUser, 0},
+}
+
+// OldKernels are those of kernels whose Landlock lacks rights: truncation before ABI 3 (Linux 6.2), moves between
+// folders before ABI 2 (5.19). The helper uses no newer right, so that the kernel refuses no more than an old one.
+var OldKernels = []Setting{
+	{"user, Landlock ABI 1", SurroundPlain, PlainUser, 1},
+	{"user, no namespaces, Landlock ABI 1", SurroundNoNamespaces, PlainUser, 1},
+	{"root, Landlock ABI 2", SurroundPlain, 0, 2},
+	{"user, no namespaces, Landlock ABI 2", SurroundNoNamespaces, PlainUser, 2},
+	{"user, no namespaces, Landlock ABI 3", SurroundNoNamespaces, PlainUser, 3},
 }
 
 const (
@@ -126,14 +138,15 @@ func (s Setting) Command(t *testing.T, dir, binary, pattern string) *exec.Cmd {
 // for a setting it skips the test: the test named test starts one for each.
 func CurrentSetting(t *testing.T, test string) Setting {
 	t.Helper()
-	i := slices.IndexFunc(Settings, func(s Setting) bool { return s.Name == os.Getenv(EnvSetting) })
+	all := slices.Concat(Settings, OldKernels)
+	i := slices.IndexFunc(all, func(s Setting) bool { return s.Name == os.Getenv(EnvSetting) })
 	if i < 0 {
 		t.Skip("body of " + test)
 	}
-	if err := Surrounded(Settings[i].Surroundings); err != nil || os.Getuid() != Settings[i].UID {
+	if err := Surrounded(all[i].Surroundings); err != nil || os.Getuid() != all[i].UID {
 		t.Fatalf("not in the setting: uid %d, %v", os.Getuid(), err)
 	}
-	return Settings[i]
+	return all[i]
 }
 
 // ranHere reports whether tests ran to their end in a process of a setting, or reported why they do

@@ -23,6 +23,8 @@ type Tests struct {
 	Env []string
 
 	helper, plain Program
+	// old are helpers by the newest ABI of Landlock that they use.
+	old [4]Program
 }
 
 const (
@@ -58,6 +60,9 @@ func (own *Tests) Helper(t testing.TB) string {
 func (own *Tests) Remove() {
 	own.helper.Remove()
 	own.plain.Remove()
+	for i := range own.old {
+		own.old[i].Remove()
+	}
 }
 
 // InSettings runs the tests of a pattern in the settings of its turn. A user other than root has only one.
@@ -125,7 +130,11 @@ func (own *Tests) Command(t *testing.T, s Setting, pattern string) *exec.Cmd {
 	}
 	CopyFile(t, from, binary)
 	helper := filepath.Join(dir, helperName)
-	CopyFile(t, own.Helper(t), helper)
+	built := own.Helper
+	if s.Landlock > 0 {
+		built = func(t testing.TB) string { return own.old[s.Landlock].BuildOldHelper(t, helperName, s.Landlock) }
+	}
+	CopyFile(t, built(t), helper)
 	id, err := LookIn(Path, "id")
 	if err != nil {
 		t.Fatal(err)

@@ -182,6 +182,10 @@ func (h *handlers) handle(n *notify.Notification) notify.Reply {
 
 // changeFile answers a call that opens, makes or removes a file.
 func (h *handlers) changeFile(n *notify.Notification, c *calls.File) notify.Reply {
+	return h.rules.Confine(h.judgeFile(n, c), c.Effect(n))
+}
+
+func (h *handlers) judgeFile(n *notify.Notification, c *calls.File) notify.Reply {
 	if !h.judge.Any() && !h.log.Sees() && c.Kind != calls.Access {
 		return h.rules.Proceed(notify.ByLandlock) // no path is brokered
 	}

@@ -58,6 +58,9 @@ func fileEscapes() []attempt {
 		outside("create by an open to read", "E18", func(p place) error {
 			return withFD(p.out+"/new", unix.O_RDONLY|unix.O_CREAT, func(int) error { return nil })
 		}),
+		outside("empty by an open for ioctl alone", "E20", func(p place) error {
+			return withFD(p.out+"/file", unix.O_ACCMODE|unix.O_TRUNC, func(int) error { return nil })
+		}),
 		outside("truncate", "E20", func(p place) error { return unix.Truncate(p.out+"/file", 1) }),
 		outside("truncate to grow", "E20", func(p place) error { return unix.Truncate(p.out+"/file", 1<<20) }),
 		outside("ftruncate", "E20", func(p place) error {

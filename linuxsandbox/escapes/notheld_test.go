@@ -4,13 +4,19 @@ package escapes
 
 // wantRows is the number of rows in each setting, so that none is lost.
 var wantRows = map[string]int{
-	"root":                478,
+	"root":                480,
 	"user":                452,
-	"root, no namespaces": 451,
-	"user, no namespaces": 451,
-	"root in a container": 476,
-	"user in a container": 451,
-	"user, covered /proc": 451,
+	"root, no namespaces": 453,
+	"user, no namespaces": 453,
+	"root in a container": 478,
+	"user in a container": 453,
+	"user, covered /proc": 453,
+
+	"user, Landlock ABI 1":                454,
+	"root, Landlock ABI 2":                480,
+	"user, no namespaces, Landlock ABI 1": 453,
+	"user, no namespaces, Landlock ABI 2": 453,
+	"user, no namespaces, Landlock ABI 3": 453,
 }
 
 // notHeld names the rows that are not enforced yet in each setting. Enforcement must state the
@@ -24,7 +30,13 @@ var notHeld = map[string][]string{
 	"user, no namespaces": globRows,
 	"root in a container": globRows,
 	"user in a container": globRows,
+
+	"user, Landlock ABI 1": keeperRows,
+	"root, Landlock ABI 2": keeperRows,
 }
+
+// keeperRows are those of the Weakness "signals" in a PID namespace, where the parent is the keeper.
+var keeperRows = []string{"codeagent: signal the parent"}
 
 // globRows are the rows of the Weakness "deny-read-glob".
 var globRows = []string{

@@ -153,14 +153,15 @@ func foreignEscapes() []attempt {
 	codeagent := func(name, escape string, do func(p place) error) attempt {
 		return attempt{name: "codeagent: " + name, escape: escape, protects: "codeagent itself, its keys and what it has open", word: true, do: do}
 	}
+	signals := func(a attempt) attempt { a.weakness = "signals"; return a }
 	return append(rows, segmentEscape(),
 		codeagent("trace it", "E39", func(p place) error { return unix.PtraceSeize(p.Host) }),
 		codeagent("trace a thread of its", "E39", func(p place) error { return eachThread(p.Host, unix.PtraceSeize) }),
 		codeagent("trace the parent", "E39", func(place) error { return unix.PtraceSeize(os.Getppid()) }),
 		codeagent("trace a thread of the parent's", "E39", func(place) error { return eachThread(os.Getppid(), unix.PtraceSeize) }),
 		codeagent("move memory of the parent's", "E39", func(place) error { return movesMemory(unix.SYS_PROCESS_VM_WRITEV, os.Getppid()) }),
-		codeagent("signal it", "E39", func(p place) error { return unix.Kill(p.Host, unix.SIGURG) }),
-		codeagent("signal the parent", "E39", func(place) error { return unix.Kill(os.Getppid(), unix.SIGCONT) }),
+		signals(codeagent("signal it", "E39", func(p place) error { return unix.Kill(p.Host, unix.SIGURG) })),
+		signals(codeagent("signal the parent", "E39", func(place) error { return unix.Kill(os.Getppid(), unix.SIGCONT) })),
 		codeagent("its environment", "E39", func(p place) error { return hasSecret(attack.ProcOf(p.Host, "environ")) }),
 		codeagent("its memory", "E39", func(p place) error {
 			return withFD(attack.ProcOf(p.Host, "mem"), unix.O_RDONLY, func(int) error { return nil })

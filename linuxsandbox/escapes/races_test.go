@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"codeagent/sandbox/protect/protecttest"
 
@@ -99,6 +101,7 @@ func raceEscapes() []attempt {
 			func(p place) bool { return there(p.out + "/dir/new") }),
 		race("empty by an open to read", "", func(p place) error { return openOnly(p.in+"/d/file", unix.O_RDONLY|unix.O_TRUNC) },
 			func(p place) bool { info, err := os.Stat(p.out + "/dir/file"); return err == nil && info.Size() == 0 }),
+		raceOfFlags(),
 		race("symlink", "", func(p place) error { return unix.Symlink("x", p.in+"/d/linked") },
 			func(p place) bool { return there(p.out + "/dir/linked") }),
 		race("mkfifo", "", func(p place) error { return unix.Mkfifo(p.in+"/d/pipe", 0o644) },
@@ -247,5 +250,34 @@ func duringEscapes() []attempt {
 		during("new folder of hooks", ".git/hooks/pre-commit", func(p place) error {
 			return errors.Join(os.Rename(p.in+"/.git/hooks", p.in+"/.git/hooks-old"), os.Mkdir(p.in+"/.git/hooks", 0o755))
 		}),
+	}
+}
+
+// raceOfFlags changes the flags of an openat2, which lie in memory, while the call is made.
+func raceOfFlags() attempt {
+	return attempt{
+		name: "race: empty by flags that change", escape: "E7", protects: "files outside the write roots", race: true,
+		do: func(p place) error {
+			var how [3]atomic.Uint64 // struct open_how
+			stop := make(chan struct{})
+			defer close(stop)
+			go func() {
+				for n := uint64(0); ; n++ {
+					select {
+					case <-stop:
+						return
+					default:
+						how[0].Store(n % 2 * unix.O_TRUNC)
+					}
+				}
+			}()
+			return until(p, func(p place) error {
+				fd, err := unix.Openat2(unix.AT_FDCWD, p.out+"/dir/file", (*unix.OpenHow)(unsafe.Pointer(&how)))
+				if err == nil {
+					unix.Close(fd)
+				}
+				return err
+			}, func(p place) bool { info, err := os.Stat(p.out + "/dir/file"); return err == nil && info.Size() == 0 })
+		},
 	}
 }

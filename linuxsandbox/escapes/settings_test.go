@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,15 @@ import (
 
 // TestEscapes runs the table of escapes in every setting.
 func TestEscapes(t *testing.T) { tests.Run(t, "^TestEscapesInSetting$", true, len(attack.Settings)) }
+
+// TestEscapesOnOldKernels runs it with what the kernel's Landlock had in older versions.
+func TestEscapesOnOldKernels(t *testing.T) {
+	kernels := attack.OldKernels
+	if os.Getuid() == 0 {
+		kernels = machine.Pick(t, t.Name(), 1, 2, kernels)
+	}
+	attack.InThese(t, true, kernels, func(t *testing.T, s attack.Setting) *exec.Cmd { return tests.Command(t, s, "^TestEscapesInSetting$") })
+}
 
 // TestEscapesAreMany: there are as many attempts as promised, before multiplying by users and
 // settings, and none is counted twice.

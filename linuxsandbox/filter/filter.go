@@ -43,6 +43,8 @@ type Options struct {
 	OwnIPC bool
 	// Traces opens ptrace, which Landlock then keeps inside the command's domain; it requires Ask.
 	Traces bool
+	// Empties: the kernel's Landlock does not confine calls that empty a file (below ABI 3).
+	Empties bool
 	// User and Group are the ids of the command.
 	User, Group uint32
 }

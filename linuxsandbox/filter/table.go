@@ -87,6 +87,7 @@ const (
 	ownIPC
 	traces
 	inetAsked
+	empties
 	brokered // some call goes to the broker
 
 	noSockets = inetDenied | unixDenied
@@ -97,7 +98,7 @@ func (s scope) covers(o Options) bool {
 		(s&unixDenied == 0 || !o.AllowUnix) && (s&unixAllowed == 0 || o.AllowUnix) &&
 		(s&filesAsked == 0 || o.Ask) && (s&sendsAsked == 0 || o.AskSends) &&
 		(s&locksAsked == 0 || o.AskLocks) && (s&readsAsked == 0 || o.AskReads) && (s&signalsAsked == 0 || o.AskSignals) &&
-		(s&ownIPC == 0 || o.OwnIPC) && (s&traces == 0 || o.Traces) && (s&brokered == 0 || o.Brokered())
+		(s&ownIPC == 0 || o.OwnIPC) && (s&traces == 0 || o.Traces) && (s&empties == 0 || o.Empties) && (s&brokered == 0 || o.Brokered())
 }
 
 const (
@@ -347,6 +348,8 @@ var table = []rule{
 		why: "may make or change a file; Landlock alone decides about an open for reading"},
 	{calls: []string{"openat"}, only: filesAsked, when: []test{{arg: 2, mask: unix.O_ACCMODE | WriteIntent, in: []uint32{0}, not: true}}, do: ask,
 		why: "the same"},
+	{calls: []string{"openat2"}, only: empties, do: enosys,
+		why: "its flags lie in memory where no filter can read them, and one of them empties the file; programs fall back to openat"},
 	{calls: []string{"openat2"}, only: filesAsked, do: ask,
 		why: "the same; its flags lie in memory"},
 	{calls: []string{"open"}, only: readsAsked, when: []test{{arg: 1, mask: unix.O_PATH, in: []uint32{0}}}, do: ask,
@@ -358,6 +361,12 @@ var table = []rule{
 		"link", "linkat", "symlink", "symlinkat", "mknod", "mknodat",
 	}, only: filesAsked, do: ask,
 		why: "make, remove, replace and move names, which can be protected ones"},
+	{calls: []string{"truncate"}, only: empties, do: eperm,
+		why: "without a broker: it opens nothing, so that Landlock below ABI 3 does not see it"},
+	{calls: []string{"open"}, only: empties, when: []test{{arg: 1, mask: unix.O_ACCMODE | unix.O_TRUNC, in: []uint32{unix.O_TRUNC, unix.O_TRUNC | unix.O_ACCMODE}}}, do: eperm,
+		why: "the same: it empties the file and opens it to read, or for ioctl alone"},
+	{calls: []string{"openat"}, only: empties, when: []test{{arg: 2, mask: unix.O_ACCMODE | unix.O_TRUNC, in: []uint32{unix.O_TRUNC, unix.O_TRUNC | unix.O_ACCMODE}}}, do: eperm,
+		why: "the same"},
 	{calls: []string{"access"}, only: filesAsked, when: []test{{arg: 1, mask: unix.W_OK, in: []uint32{0}, not: true}}, do: ask,
 		why: "always proceeds: the broker records what a read-only mount answers. Only probes for writing, which are rare"},
 	{calls: []string{"faccessat", "faccessat2"}, only: filesAsked, when: []test{{arg: 2, mask: unix.W_OK, in: []uint32{0}, not: true}}, do: ask,

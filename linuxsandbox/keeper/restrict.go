@@ -4,6 +4,7 @@ package keeper
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 
@@ -31,10 +32,10 @@ type restriction struct {
 // goroutine and must not be the process's first, which stays unconfined.
 func restrict(s *task) (*restriction, *spec.Failure) {
 	r := &restriction{listener: -1, facts: spec.Facts{LandlockABI: LandlockABI(), Root: asRoot(), Thread: unix.Gettid()}}
-	if err := r.facts.CheckLandlock(); err != nil {
-		return nil, fail("landlock", err)
-	}
 	abi := r.facts.LandlockABI
+	if abi < s.LandlockABI {
+		return nil, fail("landlock", fmt.Errorf("the kernel has Landlock ABI %d, and codeagent counts on %d", abi, s.LandlockABI))
+	}
 	ruleset, err := buildRuleset(abi, s)
 	if err != nil {
 		return nil, fail("landlock", err)
@@ -96,7 +97,7 @@ func forbidCores() (handled bool, err error) {
 func (r *restriction) filter(s *task) error {
 	o := filter.Options{
 		AllowInet: s.Network, AskInet: s.AskNetwork, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.HostNet != 0 && s.Network && s.PathSockets, AskLocks: s.Locks, AskReads: s.Reads, AskSignals: s.Signals,
-		OwnIPC: s.Mounts != nil, Traces: s.Ask, User: uint32(unix.Getuid()), Group: uint32(unix.Getgid()),
+		OwnIPC: s.Mounts != nil, Traces: s.Ask, Empties: r.facts.LandlockABI < spec.TruncateABI, User: uint32(unix.Getuid()), Group: uint32(unix.Getgid()),
 	}
 	prog, err := filter.Program(runtime.GOARCH, o)
 	if err != nil {
@@ -114,7 +115,7 @@ func (r *restriction) filter(s *task) error {
 	if errors.Is(err, unix.EBUSY) {
 		r.facts.NoBroker = "another sandbox around this one holds the listener, and the kernel allows one"
 	}
-	if prog, err = filter.Program(runtime.GOARCH, filter.Options{AllowInet: s.Network, OwnIPC: o.OwnIPC, User: o.User, Group: o.Group}); err != nil {
+	if prog, err = filter.Program(runtime.GOARCH, filter.Options{AllowInet: s.Network, OwnIPC: o.OwnIPC, Empties: o.Empties, User: o.User, Group: o.Group}); err != nil {
 		return err
 	}
 	_, err = filter.Install(prog, false)

@@ -58,15 +58,19 @@ func (f Facts) unheld(paths []string) []string {
 // enforcement returns the layers that enforce p on a kernel, and what they do not enforce. An error means
 // that p must not run here; it names the part of p that cannot be enforced.
 func enforcement(p resolved.Policy, f Facts) ([]sandbox.Layer, []sandbox.Weakness, error) {
-	if err := f.CheckLandlock(); err != nil {
-		return nil, nil, err
-	}
-	for _, check := range []func(resolved.Policy, Facts) error{checkMode, checkRoots, checkNetwork, checkSockets, checkDenyRead} {
+	for _, check := range []func(resolved.Policy, Facts) error{checkLandlock, checkMode, checkRoots, checkNetwork, checkSockets, checkDenyRead} {
 		if err := check(p, f); err != nil {
 			return nil, nil, err
 		}
 	}
 	return layers(p, f), weaknesses(p, f), nil
+}
+
+func checkLandlock(_ resolved.Policy, f Facts) error {
+	if f.LandlockABI < 1 {
+		return fmt.Errorf("this kernel has no Landlock: it cannot confine writes (Linux 5.13 or newer with Landlock enabled is needed)")
+	}
+	return nil
 }
 
 func checkMode(p resolved.Policy, _ Facts) error {

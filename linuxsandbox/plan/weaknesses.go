@@ -124,6 +124,8 @@ func kernelWeaknesses(f Facts) []possible {
 			fmt.Sprintf("Landlock ABI %d does not handle device ioctls (ABI 5, Linux 6.10)", f.LandlockABI), "a newer kernel"},
 		{f.LandlockABI < 6 && !f.ownPIDs(), "signals", "a command can signal the user's other processes, the keeper of its own sandbox too",
 			fmt.Sprintf("Landlock ABI %d does not scope signals (ABI 6, Linux 6.12)", f.LandlockABI), "a newer kernel"},
+		{f.LandlockABI < 6 && f.ownPIDs(), "signals", "a command can signal the keeper of its own sandbox, and so end itself before its time",
+			fmt.Sprintf("Landlock ABI %d does not scope signals (ABI 6, Linux 6.12), and the keeper is in the command's PID namespace", f.LandlockABI), "a newer kernel"},
 		{f.CoreHandler, "core-handler",
 			"the memory of a program that crashes is handed to the host's handler of crashes, which runs outside of the sandbox",
 			"only a core limit of 1 keeps such a handler from running, and the limit was 0 for good before codeagent started",

@@ -2,11 +2,7 @@
 
 package spec
 
-import (
-	"fmt"
-
-	"codeagent/sandbox"
-)
+import "codeagent/sandbox"
 
 // Facts are what the keeper found out while it restricted itself (FrameReady).
 type Facts struct {
@@ -25,21 +21,9 @@ type Facts struct {
 	CoreHandler bool
 }
 
-// MinLandlockABI is the first ABI that handles truncation (Linux 6.2). Below it a command could
-// empty every file that it can read.
-const MinLandlockABI = 3
-
-// CheckLandlock returns an error if the kernel's Landlock cannot confine writes.
-func (f Facts) CheckLandlock() error {
-	if f.LandlockABI < 1 {
-		return fmt.Errorf("this kernel has no Landlock: it cannot confine writes (Linux 6.2 or newer with Landlock enabled is needed)")
-	}
-	if f.LandlockABI < MinLandlockABI {
-		return fmt.Errorf("the kernel's Landlock ABI %d does not handle truncation: it cannot confine writes (ABI %d, Linux 6.2 or newer, is needed)",
-			f.LandlockABI, MinLandlockABI)
-	}
-	return nil
-}
+// TruncateABI is the first ABI that handles truncation (Linux 6.2). Below it Landlock lets a command
+// empty every file that it can name, unless the call opens the file for writing.
+const TruncateABI = 3
 
 // StageNetwork is the stage of a Failure in the namespaces of a session.
 const StageNetwork = "network"

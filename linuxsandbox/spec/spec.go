@@ -16,7 +16,7 @@ import (
 
 // Version is the version of Spec. Both halves come from one build; a helper of another version
 // refuses to run anything.
-const Version = 6
+const Version = 7
 
 // maxSpec bounds an encoded Spec in bytes, including command line and environment.
 const maxSpec = 1 << 20
@@ -25,6 +25,8 @@ const maxSpec = 1 << 20
 // keeper refuses another version, an unknown field and a value that codeagent never sends (stage
 // "spec"); the command then does not run.
 type Spec struct {
+	// LandlockABI is what the plan counts on. The keeper refuses a kernel with less.
+	LandlockABI int
 	// Rules are all that Landlock opens. A path without a rule stays shut.
 	Rules []Rule
 	// Unreadable are exact deny-read paths; the self-test tries to open each.

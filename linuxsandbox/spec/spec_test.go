@@ -31,9 +31,10 @@ func exampleSpec() Spec {
 			Writable: []string{"/w"}, Temp: "/t", Private: []string{"/tmp"}, Readable: []string{"/tmp/r"}, Named: []string{"/tmp/n"}, Pins: []string{"/w/.git"},
 			Protected: []string{"/w/.git/hooks"}, Granted: []string{"/w/.git/hooks/g"}, Hidden: []string{"/w/h"}, Memory: true, HostProc: true, Devices: true, Terminals: true, Console: []string{"/dev/pts/7"},
 		},
-		First:   true,
-		Probe:   true,
-		Command: Command{Path: "sh", Args: []string{"sh", "-c", "echo \xff"}, Env: []string{"A=\xfe", "B=\u00e9"}, Dir: "/w", Foreground: true, Terminal: true},
+		LandlockABI: 7,
+		First:       true,
+		Probe:       true,
+		Command:     Command{Path: "sh", Args: []string{"sh", "-c", "echo \xff"}, Env: []string{"A=\xfe", "B=\u00e9"}, Dir: "/w", Foreground: true, Terminal: true},
 	}
 }
 

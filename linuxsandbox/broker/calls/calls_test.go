@@ -338,3 +338,37 @@ func TestNeeds(t *testing.T) {
 		t.Errorf("%d calls on processes, want the 7 tested above; number -1 is %v, read is %v, want nil", len(Processes), FileOf(-1), ProcessOf(unix.SYS_READ))
 	}
 }
+
+// TestEffect: what a call can do goes by its registers.
+func TestEffect(t *testing.T) {
+	calls := map[string]*File{}
+	for _, c := range Files {
+		calls[c.Name] = &c
+	}
+	for _, row := range []struct {
+		call  string
+		flags int
+		want  notify.Effect
+	}{
+		{"openat", unix.O_RDONLY | unix.O_DIRECTORY, notify.Reads},
+		{"openat", unix.O_PATH | unix.O_TRUNC, notify.Reads},
+		{"openat", unix.O_RDONLY | unix.O_CREAT, notify.Changes},
+		{"openat", unix.O_WRONLY | unix.O_TRUNC, notify.Changes},
+		{"openat", unix.O_RDWR | unix.O_TMPFILE, notify.Changes},
+		{"openat", unix.O_RDONLY | unix.O_TRUNC, notify.Empties},
+		{"openat", unix.O_ACCMODE | unix.O_TRUNC, notify.Empties},
+		{"openat", unix.O_ACCMODE, notify.Changes},
+		{"openat2", 0, notify.Empties},
+		{"truncate", 0, notify.Empties},
+		{"faccessat", unix.W_OK, notify.Reads},
+		{"unlinkat", 0, notify.Changes},
+		{"renameat2", 0, notify.Changes},
+	} {
+		c := calls[row.call]
+		n := &notify.Notification{}
+		n.Args[c.Arg] = uint64(row.flags)
+		if got := c.Effect(n); got != row.want {
+			t.Errorf("%s with %#o: %d, want %d", row.call, row.flags, got, row.want)
+		}
+	}
+}

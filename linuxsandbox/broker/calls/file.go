@@ -82,6 +82,19 @@ func (c *File) Flags(n *notify.Notification) uint32 {
 	return uint32(n.Args[c.Arg])
 }
 
+// Effect returns the most that the call can do in the kernel. It goes by registers alone: memory may change.
+func (c *File) Effect(n *notify.Notification) notify.Effect {
+	flags := c.Flags(n)
+	way := flags & unix.O_ACCMODE
+	switch {
+	case c.Kind == Access, c.Kind == Open && (flags&unix.O_PATH != 0 || way == unix.O_RDONLY && flags&(unix.O_CREAT|unix.O_TRUNC|Tmpfile) == 0):
+		return notify.Reads
+	case c.Kind == Truncate, c.Kind == Openat2, c.Kind == Open && flags&unix.O_TRUNC != 0 && way != unix.O_WRONLY && way != unix.O_RDWR:
+		return notify.Empties
+	}
+	return notify.Changes
+}
+
 func nameAt(n *notify.Notification, dir, path int) (m pathwalk.Name, err error) {
 	m.Dir = unix.AT_FDCWD
 	if dir != None {

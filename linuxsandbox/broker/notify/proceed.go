@@ -21,6 +21,9 @@ import (
 //
 // No rule confines changes of metadata, since Landlock has no right for them. A call that
 // the broker could not examine never proceeds either: it fails.
+//
+// Landlock confines the calls of ByLandlock that empty a file without opening it for writing only
+// since ABI 3 (Linux 6.2). Below it they do not proceed.
 
 // Rule is a kind of kernel rule that confines calls.
 type Rule int
@@ -43,9 +46,24 @@ const (
 	ruleKinds
 )
 
+// Effect is the most that a call on files can do in the kernel, whatever lies at its name by then.
+type Effect int
+
+const (
+	Reads Effect = iota
+	// Changes: it opens for writing, makes, moves or removes.
+	Changes
+	// Empties: it may also empty a file that it does not open for writing.
+	Empties
+)
+
 // Rules are the rules for every call of one command, each with its reason. The zero value has
 // none.
-type Rules struct{ reasons [ruleKinds]string }
+type Rules struct {
+	reasons [ruleKinds]string
+	// most is what ByLandlock confines.
+	most Effect
+}
 
 // Reply is the answer to a call.
 type Reply struct {
@@ -83,6 +101,9 @@ func RulesOf(s *spec.Spec) Rules {
 	if s.Signals {
 		r.reasons[BySignals] = "the PID namespace or Landlock's scope keeps signals inside"
 	}
+	if r.most = Changes; s.LandlockABI >= spec.TruncateABI {
+		r.most = Empties
+	}
 	if landlockHolds(s) {
 		r.reasons[ByLandlock] = "Landlock grants no folder for writing"
 	}
@@ -107,6 +128,14 @@ func landlockHolds(s *spec.Spec) bool {
 		return path != kernel.PtsDir && sandbox.Covers(kernel.PtsDir, path)
 	})
 	return s.Ask && !inTerminals
+}
+
+// Confine is the reply a to a call on files, unless the call would proceed and no rule confines its effect. Then it fails.
+func (r *Rules) Confine(a Reply, e Effect) Reply {
+	if a.rule == ByLandlock && e > r.most {
+		return Failed(RefusedBlind)
+	}
+	return a
 }
 
 // Has reports whether the command has the rule.

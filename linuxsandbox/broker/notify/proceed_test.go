@@ -180,3 +180,18 @@ func TestRulesOf(t *testing.T) {
 		}
 	}
 }
+
+// TestConfine: a call proceeds only as far as the kernel's Landlock confines what it can do.
+func TestConfine(t *testing.T) {
+	for abi, want := range map[int]Effect{1: Changes, 2: Changes, 3: Empties, 9: Empties} {
+		r := RulesOf(&spec.Spec{Ask: true, LandlockABI: abi})
+		for _, e := range []Effect{Reads, Changes, Empties} {
+			if a := r.Confine(r.Proceed(ByLandlock), e); a.Proceeds() != (e <= want) || a.Proceeds() == (a.Errno != 0) {
+				t.Errorf("ABI %d, effect %d: %+v", abi, e, a)
+			}
+			if a := r.Confine(r.Proceed(ByCaller), e); !a.Proceeds() {
+				t.Errorf("ABI %d, effect %d: %+v of another rule", abi, e, a)
+			}
+		}
+	}
+}
