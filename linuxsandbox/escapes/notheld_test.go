@@ -2,6 +2,8 @@
 
 package escapes
 
+import "slices"
+
 // wantRows is the number of rows in each setting, so that none is lost.
 var wantRows = map[string]int{
 	"root":                480,
@@ -33,10 +35,20 @@ var notHeld = map[string][]string{
 
 	"user, Landlock ABI 1": keeperRows,
 	"root, Landlock ABI 2": keeperRows,
+
+	"user, no namespaces, Landlock ABI 1": signalRows,
+	"user, no namespaces, Landlock ABI 2": signalRows,
+	"user, no namespaces, Landlock ABI 3": signalRows,
 }
 
 // keeperRows are those of the Weakness "signals" in a PID namespace, where the parent is the keeper.
 var keeperRows = []string{"codeagent: signal the parent"}
+
+// signalRows are globRows and those of the Weakness "signals" without a PID namespace.
+var signalRows = slices.Concat(globRows, []string{
+	"kill", "stop", "terminate", "tgkill", "tkill", "rt_sigqueueinfo", "pidfd_send_signal", "a signal by a socket's owner", "the shell's kill",
+	"codeagent: signal it", "codeagent: signal the parent",
+})
 
 // globRows are the rows of the Weakness "deny-read-glob".
 var globRows = []string{
