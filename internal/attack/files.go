@@ -127,7 +127,7 @@ func files() []Attack {
 			return call(unix.SYS_FCNTL, uintptr(at), unix.F_NOTIFY, 1<<30) // an event that does not exist
 		}})
 	for name, number := range map[string]uintptr{"file_setattr": sysFileSetattr, "file_getattr": sysFileGetattr} {
-		attacks = append(attacks, Attack{Name: name, Escape: "E56", Want: unix.ENOSYS, Bare: notHere("the file system keeps no attributes"), Do: func() error {
+		attacks = append(attacks, Attack{Name: name, Escape: "E56", Want: unix.ENOSYS, Bare: append(notHere("the file system keeps no attributes"), notBuiltIn), Do: func() error {
 			f, err := scratch()
 			if err != nil {
 				return err

@@ -256,6 +256,7 @@ func (h *host) policy(name string, s scene, table []attempt) sandbox.Policy {
 	for i, a := range table {
 		dir := s.place(i).in
 		switch {
+		case !h.rows.Has(i):
 		case a.policy == "foreign" && name == "foreign":
 			p.Write = append(p.Write, sandbox.Root{Path: dir, Optional: true})
 		case a.policy == "above" && name == "above":

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/linuxsandbox"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
@@ -29,6 +30,8 @@ type host struct {
 	binary  string
 	base    string
 	backend *linuxsandbox.Backend
+	// rows are those that are tried: a policy names no folder of others.
+	rows machine.Rows
 
 	// served are the addresses of the listeners, for flush.
 	served []net.Addr
@@ -58,7 +61,7 @@ func newHost(t *testing.T) *host {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { attack.RemoveAll(dir) })
-	h := &host{t: t, binary: os.Args[0], base: dir, hosts: map[string]func() error{}, terminals: map[string]*os.File{}, trusted: map[string][]string{}, got: map[string]bool{}, news: make(chan struct{}, 1)}
+	h := &host{t: t, rows: machine.Rows{Every: 1}, binary: os.Args[0], base: dir, hosts: map[string]func() error{}, terminals: map[string]*os.File{}, trusted: map[string][]string{}, got: map[string]bool{}, news: make(chan struct{}, 1)}
 	h.backend = newBackend(t, h.lookup)
 	t.Cleanup(func() {
 		if err := h.backend.Close(); err != nil {
