@@ -46,6 +46,7 @@ type app struct {
 	docks      part.Docks
 	modes      modes.Modes
 	panel      part.Overlay // nil: none
+	left       time.Time    // when a panel was closed last
 	menu       menu
 	work       work
 	images     message.Count

@@ -121,6 +121,7 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 		if m.panel = w.Overlay; m.panel != nil {
 			return open(m, m.panel)
 		}
+		m.left = m.now()
 	case part.Quit:
 		return tea.Quit
 	case part.All:

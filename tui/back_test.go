@@ -275,3 +275,22 @@ func editEarlier(m *app, said message.Message) {
 	m.composer.Set("")
 	m.do(rewind.Done{Result: rewind.Result{Gone: []message.Message{said}}})
 }
+
+// TestEscForAPanelAnswersNoQuestion: a second, quick Esc on a panel neither denies the question that waits below
+// it nor ends the turn.
+func TestEscForAPanelAnswersNoQuestion(t *testing.T) {
+	for _, pause := range []time.Duration{grace / 2, 2 * grace} {
+		r := newRig(t, 80, 20)
+		r.typeText("work")
+		r.press("enter")
+		r.typeText("/help")
+		r.press("enter")
+		r.has("── Help")
+		r.press("esc")
+		r.clock = r.clock.Add(pause)
+		r.press("esc")
+		if interrupted := r.stops > 0; interrupted != (pause > grace) {
+			t.Errorf("an Esc %s after the panel's: interrupted %t", pause, interrupted)
+		}
+	}
+}

@@ -64,8 +64,11 @@ func TestMentions(t *testing.T) {
 	}
 	r.press("ctrl+u")
 	typed("@go.mod#2") // Enter sends it: no other file is offered
-	r.has("sends lines of this file: #20, or #20-45")
+	r.has("add #20-45 to send only those lines")
 	r.lacks("› README")
+	r.press("ctrl+u")
+	typed("@go.mod")
+	r.has("add #20-45 to send only those lines")
 	r.press("ctrl+u")
 	typed("mail me@pars @zzz")
 	r.has("no file matches")

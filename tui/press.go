@@ -138,14 +138,14 @@ func (m *app) common(do keys.Action) tea.Cmd {
 	case keys.Suspend:
 		return m.suspend()
 	default:
-		m.move(do)
+		return m.move(do)
 	}
 	return nil
 }
 
 // move does the actions of what is above the message: the whole view of the question that asks for it, an
 // overlay, or the transcript.
-func (m *app) move(do keys.Action) {
+func (m *app) move(do keys.Action) tea.Cmd {
 	q, ok := m.docks.Front().(*question.Question)
 	switch {
 	case m.panel != nil:
@@ -157,9 +157,14 @@ func (m *app) move(do keys.Action) {
 		if m.panel = full; do == keys.PageDown {
 			full.Next()
 		}
+	case do == keys.Toggle:
+		if !m.transcript.Toggle(m.canvas()) {
+			return m.say("nothing in view opens; " + m.keys.Name(keys.Everywhere, keys.Above) + " chooses a block above")
+		}
 	default:
 		m.transcript.Act(do, m.canvas())
 	}
+	return nil
 }
 
 // back is Esc: it closes what is in front, or else interrupts the turn. With neither,
@@ -168,7 +173,7 @@ func (m *app) back() tea.Cmd {
 	q := m.docks.Front()
 	switch {
 	case m.panel != nil:
-		m.panel = nil
+		m.panel, m.left = nil, m.now()
 	case m.modes.Asks(q):
 		return m.do(m.modes.Forget())
 	case q != nil && q.Armed():
@@ -178,6 +183,7 @@ func (m *app) back() tea.Cmd {
 		m.clipboard.Leave()
 	case m.transcript.Chosen():
 		m.transcript.Unchoose()
+	case m.work.running && m.now().Sub(m.left) < m.offers.Grace: // it was meant for the panel too
 	case m.work.running:
 		m.interrupt()
 	case q != nil || !m.composer.Empty() || m.offers.Rewind == nil:

@@ -151,6 +151,7 @@ func TestEscOrder(t *testing.T) {
 	if r.stops != 0 {
 		t.Fatal("Esc on an armed question interrupted the turn")
 	}
+	r.clock = r.clock.Add(grace) // after the panel
 	r.press("esc")
 	if r.stops != 1 {
 		t.Error("Esc did not reach the turn")

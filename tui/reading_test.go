@@ -234,7 +234,7 @@ func TestWholeOutput(t *testing.T) {
 	r.has("all output of the commands in view is shown here")
 	r.emit(event.ToolStarted{CallID: "c", Kind: word.KindCommand, Command: "make all"},
 		event.ToolFinished{CallID: "c", Kind: word.KindCommand, Outcome: word.OK, Output: "row\n… 3 lines …\nrow\n", Spill: "/home/ada/out/1"})
-	r.has("full output: ~/out/1  ctrl+o reads it")
+	r.has("full output: ~/out/1  Ctrl+O reads it")
 	r.do(r.press("ctrl+o"))
 	r.has("── make all", "row")
 	for range 45 {

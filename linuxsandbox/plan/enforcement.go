@@ -146,7 +146,7 @@ func layers(p resolved.Policy, f Facts) []sandbox.Layer {
 	if f.LandlockABI < 6 {
 		state = sandbox.LayerDegraded
 	}
-	user := cmp.Or(f.NamespacesWhy, "not used as root: in one, root could not write the files of other users")
+	user := cmp.Or(f.NamespacesWhy, "codeagent runs as root and needs none; in one it could not write other users' files")
 	return slices.Concat([]sandbox.Layer{
 		{Name: "landlock", State: state, Reason: fmt.Sprintf("ABI %d; tried: a write that worked before was refused", f.LandlockABI)},
 		layer("seccomp", true, "sockets were refused, and the kernel reports the filter", ""),

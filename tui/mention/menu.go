@@ -62,7 +62,7 @@ type Menu struct {
 	open, shut bool
 	word       Word
 	lines      string // of the file: "#20-45"; "": all
-	part       bool   // lines of a file are named
+	named      bool   // it is all of a file's name
 	found      []Match
 }
 
@@ -146,7 +146,8 @@ func (f *Menu) find() {
 		f.found = f.index.Find(path, most+1)
 	}
 	is := func(found Match) bool { return found.Path == path }
-	if f.part = f.lines != "" && slices.ContainsFunc(f.found, is); f.part {
+	f.named = slices.ContainsFunc(f.found, is) && !strings.HasSuffix(path, "/")
+	if f.named && f.lines != "" {
 		f.found = nil
 	}
 	f.found = slices.DeleteFunc(f.found, is)
@@ -188,8 +189,8 @@ func (f *Menu) View(t *paint.Theme, w int) []string {
 		return note("reading the names of the files …")
 	case f.Problem != "":
 		return note("files cannot be listed: " + f.Problem)
-	case f.part:
-		return note("sends lines of this file: #20, or #20-45")
+	case len(f.found) == 0 && f.named:
+		return note("add #20-45 to send only those lines")
 	case len(f.found) == 0 && f.cut:
 		return note(fmt.Sprintf("none of the first %d files matches", f.index.Len()))
 	case len(f.found) == 0:

@@ -77,7 +77,7 @@ func TestMenu(t *testing.T) {
 // TestMenuLines: lines of a file are written after # or :, if no file has that in its name.
 func TestMenuLines(t *testing.T) {
 	for query, want := range map[string]any{
-		"src/a.go#20-45": "sends lines", "src/a.go:20-45": "sends lines", "src/a.go:20": "sends lines",
+		"src/a.go#20-45": "send only those lines", "src/a.go:20-45": "only those lines", "src/a.go:20": "only those lines",
 		"pars:7": Name{0, "src/parser.go", "#7"}, "pars#7": Name{0, "src/parser.go", "#7"},
 		"note:1": Name{0, "t:note:12", ""}, "zz:7": "no file matches", "src/a.go:x": "no file matches",
 	} {

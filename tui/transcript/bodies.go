@@ -57,7 +57,7 @@ func (c Canvas) hidden(n int) string { return c.more(fmt.Sprintf("%d more lines"
 
 // more is the line for what is left out.
 func (c Canvas) more(what string) string {
-	opens := "  ctrl+o"
+	opens := "  Ctrl+O"
 	if c.Lines {
 		opens = "  /more"
 	}

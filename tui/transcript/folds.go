@@ -41,20 +41,19 @@ func (t *list) foldable(i int, c Canvas) bool {
 }
 
 // Toggle opens or folds the chosen entry, or else the last visible one that has more
-// to show.
-func (t *list) Toggle(c Canvas) {
+// to show; false: there is none.
+func (t *list) Toggle(c Canvas) bool {
+	in := slices.Compact(slices.Clone(t.rows))
 	if i := slices.Index(t.entries, t.chosen); t.chosen != nil && i >= 0 {
+		in = []int{i}
+	}
+	for _, i := range slices.Backward(in) {
 		if t.foldable(i, c) {
 			t.toggle(i)
-		}
-		return
-	}
-	for _, i := range slices.Backward(slices.Compact(slices.Clone(t.rows))) {
-		if t.foldable(i, c) {
-			t.toggle(i)
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // Deed says what Toggle does to the chosen entry: "opens" or "folds", and "" for nothing.

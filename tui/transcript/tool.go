@@ -364,7 +364,7 @@ func (t *tool) printed(c Canvas) []string {
 	if t.done.Spill != "" {
 		spans := []paint.Span{paint.Dim.Span("full output: " + paint.Tilde(t.done.Spill, c.Home))}
 		if c.whole {
-			spans = append(spans, paint.Faint.Span("  ctrl+o reads it"))
+			spans = append(spans, paint.Faint.Span("  Ctrl+O reads it"))
 		}
 		out = append(out, c.wrap(spans...)...)
 	}
