@@ -192,6 +192,8 @@ type Trace struct {
 	Denials []Denial
 	// Exits are in order.
 	Exits []Exit
+	// Connections are those that have ended, and those that were denied.
+	Connections Connections
 }
 
 // Confidence is how sure a verdict is.
@@ -225,6 +227,8 @@ type Verdict struct {
 	// Suggest is the least grant with which it would have succeeded. It is a suggestion and permits
 	// nothing.
 	Suggest Grant `json:"suggest"`
+	// Connections are the command's connections to hosts, and those that were denied.
+	Connections Connections `json:"connections,omitzero"`
 	// Left is what no grant would have helped, each with the reason.
 	Left []string `json:"-"`
 	// Failed means that the command failed, for whatever reason.

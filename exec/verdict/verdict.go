@@ -43,8 +43,8 @@ type FileSystem interface {
 func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 	v := sandbox.Verdict{
 		Confidence: sandbox.NoConfidence, Evidence: level(e.Trace),
-		Denials: append([]sandbox.Denial{}, e.Trace.Denials...),
-		Failed:  e.TimedOut || e.Interrupted || e.Status.Exit != 0 || e.Status.Signal != 0,
+		Denials: append([]sandbox.Denial{}, e.Trace.Denials...), Connections: e.Trace.Connections,
+		Failed: e.TimedOut || e.Interrupted || e.Status.Exit != 0 || e.Status.Signal != 0,
 	}
 	if e.Policy.Unconfined || files == nil {
 		v.Evidence = sandbox.EvidenceNothing

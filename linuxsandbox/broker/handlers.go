@@ -96,7 +96,7 @@ func (b *Broker) handlersFor(o Options) handlers {
 		processes: processes.New(b.rules, o.Keeper, func() uint64 { return rights.dropped }, walk, log),
 		sockets: sockets.New(sockets.Options{
 			Policy: b.held.law.Policy(), Walk: walk, Record: log.Record, Refuse: b.held.refuseConnect, Unread: deny.unread, MakeFile: bound.make,
-			Listens: listens(o.Command.Listens, log),
+			Listens: listens(o.Command.Listens, log), Connected: log.Connected, Program: log.Program,
 			LookUp: func(n *notify.Notification, client *netns.Client, q *netns.Question) bool {
 				return b.posts.add(maxLookUps, func() { b.held.lookUp(n, client, q) })
 			},

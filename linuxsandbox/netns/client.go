@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,8 @@ type Client struct {
 	listening []listening
 	published map[*publication]bool
 	owned     owned // guarded by beside's mu
+	// ended receives each connection to a host once it has ended. It must not wait.
+	ended func(sandbox.Connection)
 }
 
 // revocation is what a command may reach after the latest revocation. count is the number of
@@ -33,12 +36,13 @@ type revocation struct {
 	policy resolved.Policy
 }
 
-// NewClient returns nil for a nil Network.
-func (n *Network) NewClient() *Client {
+// NewClient returns nil for a nil Network. ended receives each of the command's connections to hosts once it
+// has ended, on any goroutine, at the latest before Leave returns. It must not wait.
+func (n *Network) NewClient(ended func(sandbox.Connection)) *Client {
 	if n == nil {
 		return nil
 	}
-	return &Client{Network: n, lookups: newLookups(&n.names.conf), published: map[*publication]bool{}}
+	return &Client{Network: n, ended: ended, lookups: newLookups(&n.names.conf), published: map[*publication]bool{}}
 }
 
 // drainTime bounds the wait, at the end of a command, for the data that the command sent last.
@@ -57,6 +61,7 @@ func (c *Client) Leave() {
 		b.forget(c.owned.servers.list...)
 		b.forget(c.owned.others.list...)
 		b.mu.Unlock()
+		b.flows.settle(c, c.host)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
@@ -103,9 +108,9 @@ func (c *Client) Expect(s Socket, to netip.AddrPort, ask func(*Question) bool) {
 // Join connects sock, a copy of the command's own, to the relay. The relay carries its stream to
 // the socket host, which is connected to the address to. errno is 0, or EINPROGRESS if the
 // command's socket must wait for door; in both cases the relay now owns host.
-// began is what Revocations returned when the connection was allowed.
-func (c *Client) Join(sock, domain, host int, to netip.AddrPort, began int64) (door []byte, errno unix.Errno) {
-	return c.relay.join(sock, domain, &stream{client: c, to: to, host: host, began: began})
+// began is what Revocations returned when the connection was allowed. about describes it for the log.
+func (c *Client) Join(sock, domain, host int, to netip.AddrPort, began int64, about sandbox.Connection) (door []byte, errno unix.Errno) {
+	return c.relay.join(sock, domain, &stream{client: c, to: to, host: host, began: began, about: about})
 }
 
 // Revocations counts the calls of Cut.

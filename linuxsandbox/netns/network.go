@@ -95,6 +95,9 @@ func (n *Network) Close() {
 	n.inside.close()
 	n.host.close() // the same one where there is no namespace
 	n.relay.close()
+	if n.beside != nil {
+		n.beside.flows.close()
+	}
 	for _, f := range n.files {
 		f.Close()
 	}
@@ -145,6 +148,17 @@ func (n *Network) MayReach(p *resolved.Policy, to netip.AddrPort) bool {
 	return p.JudgeHost(hosts[0]).Allowed || slices.ContainsFunc(hosts[1:], func(h sandbox.HostPort) bool {
 		return p.JudgeHost(h).Allowed && n.names.closed(h, to.Addr(), p.JudgeHost) == ""
 	})
+}
+
+// NameOf is the name for which the policy allows to: the one looked up last, or "" if the address itself is
+// allowed and has no such name.
+func (n *Network) NameOf(p *resolved.Policy, to netip.AddrPort) string {
+	for _, h := range slices.Backward(n.hosts(to)[1:]) {
+		if p.JudgeHost(h).Allowed {
+			return h.Host
+		}
+	}
+	return ""
 }
 
 // hosts are the address to, and the names that stand for it.

@@ -9,7 +9,10 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
+
+	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
 )
@@ -68,6 +71,10 @@ type stream struct {
 	// sent is closed, by handed, when all that the command wrote was passed on.
 	sent   chan struct{}
 	handed func()
+	// about describes it for the log; up and down count what the command sent and received.
+	about    sandbox.Connection
+	up, down atomic.Int64
+	over     bool // it was dropped
 }
 
 // maxRelayed bounds the connections of a session.
@@ -196,8 +203,8 @@ func (r *relay) carry(c *stream, inside int) (wait func()) {
 	own, host := os.NewFile(uintptr(inside), "relayed"), os.NewFile(uintptr(c.host), "relayed")
 	c.files, c.host = [2]*os.File{own, host}, -1
 	var both sync.WaitGroup
-	both.Go(func() { defer c.handed(); move(host, own) })
-	both.Go(func() { move(own, host) })
+	both.Go(func() { defer c.handed(); move(host, own, &c.up) })
+	both.Go(func() { move(own, host, &c.down) })
 	return func() {
 		both.Wait()
 		r.drop(c)
@@ -207,13 +214,15 @@ func (r *relay) carry(c *stream, inside int) (wait func()) {
 // relayBuffer is the size of one copy, in bytes.
 const relayBuffer = 128 << 10
 
-// move copies what from sends, and then its end of file. An error ends both directions.
-func move(to, from *os.File) {
+// move copies what from sends, counted in moved, and then its end of file. An error ends both directions.
+func move(to, from *os.File, moved *atomic.Int64) {
 	buf := make([]byte, relayBuffer)
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
-			if _, failed := to.Write(buf[:n]); failed != nil {
+			done, failed := to.Write(buf[:n])
+			moved.Add(int64(done))
+			if failed != nil {
 				err = failed
 			}
 		}
@@ -253,8 +262,8 @@ func (r *relay) drop(c *stream) {
 	if r.expected[c.local] == c {
 		delete(r.expected, c.local)
 	}
-	files, host := c.files, c.host
-	c.host = -1
+	files, host, over := c.files, c.host, c.over
+	c.host, c.over = -1, true
 	r.mu.Unlock()
 	if files[0] == nil {
 		if host >= 0 {
@@ -264,6 +273,10 @@ func (r *relay) drop(c *stream) {
 	}
 	for _, f := range files {
 		f.Close()
+	}
+	if c.client != nil && !over {
+		c.about.Bytes = &sandbox.Bytes{Sent: c.up.Load(), Received: c.down.Load()}
+		c.client.ended(c.about)
 	}
 }
 

@@ -5,6 +5,8 @@
 package evidence
 
 import (
+	"cmp"
+	"net/netip"
 	"slices"
 	"sync"
 
@@ -38,6 +40,8 @@ type Log struct {
 	order   int
 	exits   exitLog
 	callers callerCache
+	// connected are the connections that have ended; guarded by mu.
+	connected sandbox.Connections
 }
 
 // New makes the log of one command. level is how much is examined, reads whether refused reads are
@@ -123,6 +127,37 @@ func (e *Log) Supersede(target string) {
 	}
 }
 
+// Connected adds a connection to a host. Any goroutine may call it.
+func (e *Log) Connected(c sandbox.Connection) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.connected.Add(c)
+}
+
+// connections returns those to hosts, and those that were denied.
+func (e *Log) connections(denials []sandbox.Denial) sandbox.Connections {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := e.connected.Clone()
+	for _, d := range denials {
+		to, err := sandbox.ParseHostPort(d.Target)
+		if d.Kind != sandbox.KindNetwork || d.Operation == "bind" || err != nil {
+			continue
+		}
+		c := sandbox.Connection{
+			Host: to.Host, Port: to.Port, Executable: d.Executable, Program: cmp.Or(d.Program, d.Comm),
+			Verdict: sandbox.ConnectionDenied, Traffic: sandbox.Traffic{Count: d.Count},
+		}
+		if at, err := netip.ParseAddrPort(d.Requested); err == nil {
+			c.Address = at.Addr()
+		} else if a, err := netip.ParseAddr(to.Host); err == nil {
+			c.Host, c.Address = "", a
+		}
+		out.Add(c)
+	}
+	return out
+}
+
 // Described returns d with what is known about the thread that made n.
 func (e *Log) Described(n *notify.Notification, d sandbox.Denial) sandbox.Denial {
 	d.Evidence, d.Count = sandbox.EvidenceKernel, 1
@@ -149,6 +184,7 @@ func (e *Log) Refused() []sandbox.Denial {
 // something.
 func (e *Log) Trace(blind bool) sandbox.Trace {
 	t := sandbox.Trace{Evidence: sandbox.EvidenceFull, Reads: e.reads, Denials: e.Refused(), Exits: slices.Clone(e.exits.list)}
+	t.Connections = e.connections(t.Denials)
 	if e.lost || blind {
 		t.Evidence = sandbox.EvidencePartial
 	}
@@ -230,5 +266,5 @@ func (e *Log) Clear() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.kept, e.lost = nil, false
-	e.exits = exitLog{}
+	e.exits, e.connected = exitLog{}, sandbox.Connections{}
 }

@@ -4,11 +4,13 @@ package evidence
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"strconv"
 	"strings"
 	"time"
 
+	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
@@ -94,6 +96,13 @@ func (k *callerCache) of(tid uint32) calling {
 // arguments freely. Its executable is the file that execve(2) opened. PR_SET_MM_EXE_FILE
 // could change that link, but needs CAP_SYS_RESOURCE or CAP_CHECKPOINT_RESTORE, which no
 // command has.
+
+// Program returns what the caller of n runs: the file's path on the host, and its name. Without a file it is the
+// name that the process has.
+func (e *Log) Program(n *notify.Notification) (executable, name string) {
+	executable, name, comm := e.program(e.callers.of(n.TID), e.walk.Look(n) == nil)
+	return executable, cmp.Or(name, comm)
+}
 
 // program returns what c runs: the file's path on the host, its base name, and the comm of c
 // if it differs. The path is "" if the kernel does not show it: c is gone, or c is not

@@ -54,6 +54,9 @@ func (s *Sockets) routeTo(n *notify.Notification, is netns.Socket, to netip.Addr
 		if !ok || tunnel != nil && is.Protocol != unix.IPPROTO_TCP { // a proxy carries no datagrams
 			return route{errno: unix.ENETUNREACH}
 		}
+		if is.Protocol != unix.IPPROTO_TCP {
+			s.logDatagrams(n, is, to)
+		}
 		return route{to: to, tunnel: tunnel}
 	case !to.Addr().IsLoopback():
 		return route{errno: unix.ENETUNREACH, denied: true}
@@ -103,6 +106,11 @@ func (s *Sockets) besideCall(k *socketCall, is netns.Socket) notify.Reply {
 		return s.dial(k, is, to, r.tunnel)
 	case r.listener == 0 && r.to == to:
 		s.noteHost(k.sock, to)
+		a := s.connect(k, k.addr)
+		if is.Protocol == unix.IPPROTO_TCP && (a.Errno == 0 || a.Errno == unix.EINPROGRESS) {
+			s.client.Opened(k.sock, to, s.connection(k.Notification, is, to))
+		}
+		return a
 	}
 	if r.listener != 0 {
 		k.same = func() bool {

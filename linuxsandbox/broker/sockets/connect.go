@@ -13,6 +13,7 @@ import (
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
+	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
 )
@@ -252,6 +253,8 @@ type pendingDial struct {
 	began int64
 	// tunnel is set if the host is reached through a proxy.
 	tunnel *netns.Tunnel
+	// about describes it for the log.
+	about sandbox.Connection
 }
 
 // dial connects a socket of the command to a host that it may reach.
@@ -260,7 +263,7 @@ func (s *Sockets) dial(k *socketCall, is netns.Socket, to netip.AddrPort, tunnel
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
-	d := &pendingDial{tunnel: tunnel, n: *k.Notification, is: is, to: to, host: -1, blocks: flags&unix.O_NONBLOCK == 0, began: s.client.Revocations()}
+	d := &pendingDial{tunnel: tunnel, n: *k.Notification, is: is, to: to, host: -1, blocks: flags&unix.O_NONBLOCK == 0, began: s.client.Revocations(), about: s.connection(k.Notification, is, to)}
 	if d.blocks {
 		d.until = sendLimit(is.FD)
 	} else {
@@ -360,7 +363,7 @@ const proxyTime = 30 * time.Second
 
 // enter connects the command's socket after the host's is connected, and answers.
 func (s *Sockets) enter(d *pendingDial) {
-	door, errno := s.client.Join(d.is.FD, d.is.Domain, d.host, d.to, d.began)
+	door, errno := s.client.Join(d.is.FD, d.is.Domain, d.host, d.to, d.began, d.about)
 	if errno != 0 && errno != unix.EINPROGRESS {
 		unix.Close(d.host)
 	}

@@ -35,8 +35,8 @@ type Refusal struct {
 	Asked string
 }
 
-// Options are the inputs of New. The broker provides the functions. All except LookUp are
-// called only on its thread.
+// Options are the inputs of New. The broker provides the functions. All except LookUp
+// and Connected are called only on its thread.
 type Options struct {
 	// Policy is the broker's policy, which grants may widen.
 	Policy *resolved.Policy
@@ -52,6 +52,10 @@ type Options struct {
 	// Listens receives each port of the shared network on which the command begins to listen. It must not
 	// wait, and may be nil.
 	Listens func(n *notify.Notification, l sandbox.Listener)
+	// Connected receives each connection to a host once it has ended, on any goroutine. It must not wait.
+	Connected func(sandbox.Connection)
+	// Program returns the program that makes a call: its file, and its name.
+	Program func(n *notify.Notification) (executable, name string)
 	// LookUp passes a name service question on. It returns false if nobody will answer.
 	LookUp func(n *notify.Notification, client *netns.Client, q *netns.Question) bool
 
@@ -96,11 +100,13 @@ type Sockets struct {
 	forgot  bool
 	// revocations counts the revocations, so that a connection in progress notices one.
 	revocations atomic.Int64
+	// latest are the datagrams that were logged last.
+	latest datagrams
 }
 
 // New is for a command that is about to start. Call Stop, then Leave, at its end.
 func New(o Options) *Sockets {
-	return &Sockets{Options: o, client: o.Network.NewClient(), turns: make(chan struct{}, maxConnecting), ending: make(chan struct{})}
+	return &Sockets{Options: o, client: o.Network.NewClient(o.Connected), turns: make(chan struct{}, maxConnecting), ending: make(chan struct{})}
 }
 
 // Stop ends all connections in progress and waits for their goroutines.
