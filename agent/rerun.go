@@ -23,6 +23,8 @@ type rerun struct {
 	last tools.Result
 	held *holder // of the last run
 	runs int
+	// connections are those of all runs.
+	connections sandbox.Connections
 	// changed is what all runs changed. cleared says what of it was removed.
 	changed sandbox.Changes
 	cleared string
@@ -32,7 +34,7 @@ type rerun struct {
 // runAgain asks whether a command may run again with more permissions, and runs it on a yes. The result
 // always reports the first run too.
 func (c *toolCall) runAgain(ctx context.Context, question *approvals.Request, first tools.Result, out *output) tools.Result {
-	r := rerun{call: c, out: out, last: first, runs: 1, changed: first.Changed}
+	r := rerun{call: c, out: out, last: first, runs: 1, changed: first.Changed, connections: first.Verdict.Connections.Clone()}
 	for question != nil {
 		if why := r.next(ctx, question); why != "" {
 			r.last.Text += "\n" + prompts.Denied(r.last.Verdict) + "[approval] " + why
@@ -79,7 +81,10 @@ func (r *rerun) run(ctx context.Context, permit approvals.Permit) (tools.Result,
 	r.runs++
 	r.held = r.call.holder(ctx)
 	r.held.keep(permit.Given())
-	return r.call.run(ctx, permit, r.out, r.held)
+	res, err := r.call.run(ctx, permit, r.out, r.held)
+	r.connections.Join(res.Verdict.Connections)
+	res.Verdict.Connections = r.connections.Clone()
+	return res, err
 }
 
 // mayAsk reports whether a person is there who has not said no.

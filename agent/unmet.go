@@ -20,10 +20,17 @@ type need struct {
 	refusal event.Refusal
 }
 
-// note records what a command needed and was refused. A command that passed removes the needs that
+// note records which connections a call made, and what a command needed and was refused. A command that passed removes the needs that
 // it met. With Bounds.Refused the first need ends the turn.
 func (c *toolCall) note(res tools.Result) {
 	a, v := c.turn.agent, res.Verdict
+	server := ""
+	if s := c.action.Server; s != nil {
+		server = s.Server
+	}
+	if l := v.Connections; res.Job == 0 && !l.IsZero() { // those of a job come once, when it ends
+		a.cfg.Gate.Ledger().Connected(server, l)
+	}
 	if a.cfg.Attended || res.Running {
 		return
 	}

@@ -37,6 +37,8 @@ type Ledger struct {
 	closings int
 	// uses counts the decisions that relied on a rule or a setting, by ID.
 	uses map[string]int
+	// traffic is that of the entries, by ID.
+	traffic map[string]sandbox.Traffic
 	// again counts how often a command outside the sandbox was asked about again.
 	again map[ledger.CommandID]int
 }
@@ -77,8 +79,46 @@ func (l *Ledger) List() []ledger.Entry {
 	defer l.mu.Unlock()
 	for i := range out {
 		out[i].Uses += l.uses[out[i].ID]
+		out[i].Traffic = l.traffic[out[i].ID]
 	}
 	return out
+}
+
+// Connected counts connections of a command, or of an MCP server, for each entry that opens them.
+func (l *Ledger) Connected(server string, list sandbox.Connections) {
+	hosts := map[string][]sandbox.HostPort{}
+	for _, e := range slices.Concat(l.ofSettings(), l.answers()) {
+		if e.Server == server {
+			hosts[e.ID] = e.Grant.Hosts
+		}
+	}
+	for _, r := range l.rules.Load().At(l.opts.Now()).Rules() {
+		if server == "" && r.Decision == rules.Allow {
+			hosts[ledger.RuleID(r)] = ruleGrant(r).Hosts
+		}
+	}
+	if l.addTraffic(hosts, list) {
+		l.tell()
+	}
+}
+
+// addTraffic adds the connections for the hosts of each ID. It reports whether there were any.
+func (l *Ledger) addTraffic(hosts map[string][]sandbox.HostPort, list sandbox.Connections) (added bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.traffic == nil {
+		l.traffic = map[string]sandbox.Traffic{}
+	}
+	for _, c := range list.List {
+		for id, open := range hosts {
+			if c.Verdict == sandbox.ConnectionAllowed && c.Names(open) {
+				t := l.traffic[id]
+				t.Add(c.Traffic)
+				l.traffic[id], added = t, true
+			}
+		}
+	}
+	return added
 }
 
 // ofSettings returns the settings that were not revoked. They are computed on first use.
@@ -154,6 +194,9 @@ func (l *Ledger) tell() {
 	}
 	out := []ledger.Entry{}
 	for _, e := range l.answers() {
+		l.mu.Lock()
+		e.Traffic = l.traffic[e.ID]
+		l.mu.Unlock()
 		out = append(out, e.Clone())
 	}
 	l.opts.Changed(out)

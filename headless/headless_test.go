@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -22,6 +23,11 @@ import (
 func aRun() []event.Event {
 	wanted := sandbox.Grant{Write: []string{"/etc/hosts"}}
 	denied := sandbox.Verdict{Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull, Suggest: wanted,
+		Connections: sandbox.Connections{List: []sandbox.Connection{
+			{Host: "a.example", Address: netip.MustParseAddr("1.2.3.4"), Port: 443, Protocol: "tcp", Executable: "/tmp/c\x1b[2Jurl", Program: "c\x1b[2Jurl", Verdict: sandbox.ConnectionAllowed,
+				Traffic: sandbox.Traffic{Count: 3, Bytes: &sandbox.Bytes{Sent: 10, Received: 20}, Unmeasured: 1, Last: time.Unix(0, 0).UTC()}},
+			{Host: "evil.example", Program: "curl", Verdict: sandbox.ConnectionDenied, Traffic: sandbox.Traffic{Count: 1}},
+		}, More: 5},
 		Denials: []sandbox.Denial{
 			{Kind: sandbox.KindWrite, Operation: "openat", Target: "/etc/hosts", Requested: "../etc/hosts", Program: "touch", PID: 7,
 				Chain: []sandbox.Ancestor{{Program: "make\u202e", PID: 6}, {Program: "bash", PID: 5}}, Order: 2, Errno: "EACCES", Evidence: sandbox.EvidenceKernel, Count: 2},

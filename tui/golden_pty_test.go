@@ -263,7 +263,7 @@ func listed() []situation {
 	permits := func(s *stage) {
 		s.opt.Permissions = &fakePermissions{list: []picker.Row{
 			{Id: "s1", Text: "write /srv/data", About: "setting · this session", More: "s1  used 2 times"},
-			{Id: "g1", Text: "network docs.example:443", About: "you answered · this session", More: "g1  used 2 times"},
+			{Id: "g1", Text: "network docs.example:443", About: "you answered · this session", More: "g1  used 2 times  13 connections, last 15:04, sent 8.1 KiB, received 4.6 MiB, bytes of 1 unknown  since 14:58  npm install"},
 			{Id: "r1", Text: "allow npm test\x1b[2J", About: "rule · everywhere"},
 		}}
 	}
@@ -296,6 +296,7 @@ func listed() []situation {
 		{name: "job-output", steps: open("/ps", "npm run dev", presses("enter"), sees("the end of b2"))},
 		{name: "job-kill", steps: open("/ps", "npm run dev", presses("ctrl+x"))},
 		{name: "permissions", given: permits, steps: open("/permissions", "docs")},
+		{name: "permissions-used", given: permits, steps: open("/permissions", "docs", presses("down"))},
 		{name: "permissions-none", steps: open("/permissions", "── ")},
 		{name: "permissions-asked", steps: []do{emits(recorded()[1:]...), sees("changed."), types("/permissions"), sees("› /perm"), presses("enter")}},
 		{name: "themes", steps: open("/theme", "── ")},

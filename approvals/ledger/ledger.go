@@ -8,10 +8,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"codeagent/approvals/content"
 	"codeagent/approvals/rules"
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
 
@@ -56,6 +58,8 @@ type Entry struct {
 	Expires time.Time `json:"expires,omitzero"`
 	// Uses counts the decisions of this session that relied on it.
 	Uses int `json:"uses"`
+	// Traffic is what commands, or the MCP server, did in this session over connections that it opens.
+	Traffic sandbox.Traffic `json:"traffic,omitzero"`
 	// Title is the title of the question, and Justification the model's reason.
 	Title         string        `json:"title,omitempty"`
 	Justification string        `json:"justification,omitempty"`
@@ -174,6 +178,30 @@ func (e Entry) Lines(show func(string) string) []string {
 		out = append(out, show(e.Rule))
 	}
 	return out
+}
+
+// Used says how an entry was used: "used 2 times  3 connections, last 15:04, sent 2 KiB, received 1.3 MiB". It
+// is empty if it was not: what a command may open from its start is used without a decision.
+func (e Entry) Used() string {
+	var out []string
+	if e.Uses > 0 {
+		out = append(out, "used "+short.Count(e.Uses, "time"))
+	}
+	if t := e.Traffic; t.Count > 0 {
+		words := short.Count(t.Count, "connection") + ", last " + t.Last.Format("15:04")
+		if t.Bytes != nil {
+			words += ", sent " + short.Size(t.Bytes.Sent) + ", received " + short.Size(t.Bytes.Received)
+		}
+		switch {
+		case t.Unmeasured == 0:
+		case t.Bytes == nil:
+			words += ", bytes unknown"
+		default:
+			words += fmt.Sprintf(", bytes of %d unknown", t.Unmeasured)
+		}
+		out = append(out, words)
+	}
+	return strings.Join(out, "  ")
 }
 
 // Clone returns a deep copy.

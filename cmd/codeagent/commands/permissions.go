@@ -64,9 +64,9 @@ func about(e ledger.Entry) string {
 }
 
 func more(e ledger.Entry) string {
-	out := e.ID // what a command may open from its start is used without a decision, so none is no news
-	if e.Uses > 0 {
-		out = fmt.Sprintf("%s  used %s", e.ID, short.Count(e.Uses, "time"))
+	out := e.ID
+	if used := e.Used(); used != "" {
+		out += "  " + used
 	}
 	if !e.Made.IsZero() {
 		out += "  since " + e.Made.Format("15:04")

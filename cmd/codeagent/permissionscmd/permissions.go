@@ -126,6 +126,9 @@ func list(ctx context.Context, s cli.Stdio, f cli.Flags, session string, plain b
 		if !e.Expires.IsZero() {
 			where += ", until " + e.Expires.Add(-time.Second).Format(time.DateOnly) // the last day
 		}
+		if used := e.Used(); used != "" {
+			where += "; " + used
+		}
 		fmt.Fprintf(&out, "%s  %s  (%s, %s)\n", e.ID, strings.Join(e.Lines(visible.Line), ", "), e.Origin, visible.Line(where))
 	}
 	if out.Len() == 0 && !plain {

@@ -29,6 +29,8 @@ type Report struct {
 	Evidence   sandbox.EvidenceLevel `json:"evidence"`
 	Denials    []sandbox.Denial      `json:"denials"`
 	Suggest    sandbox.Grant         `json:"suggest"`
+	// Connections are those to hosts.
+	Connections sandbox.Connections `json:"connections,omitzero"`
 }
 
 // enforcement is what the backend enforced for the command; Layers are the active ones.
@@ -45,7 +47,7 @@ func newReport(e sandbox.Enforcement, o exec.Outcome) Report {
 		DurationMS: o.Duration.Milliseconds(),
 		Sandbox:    enforcement{e.Backend, e.LandlockABI, e.Active(), e.Weaknesses},
 		Denied:     o.Verdict.Denied, Confidence: o.Verdict.Confidence, Evidence: o.Verdict.Evidence,
-		Denials: o.Verdict.Denials, Suggest: o.Verdict.Suggest,
+		Denials: o.Verdict.Denials, Connections: o.Verdict.Connections, Suggest: o.Verdict.Suggest,
 	}
 	if r.Sandbox.Weaknesses == nil {
 		r.Sandbox.Weaknesses = []sandbox.Weakness{}

@@ -246,9 +246,12 @@ func lastLines(text string) string {
 	return visible.Text(strings.TrimSpace(short.Tail(strings.TrimSpace(text), mostPrinted)))
 }
 
-// note records what the sandbox refused outside of tool calls. failed: the server did not do what it
+// note records what the sandbox refused, and the connections, outside of tool calls. failed: the server did not do what it
 // was to do.
 func (m *member) note(one *instance, during sandbox.Trace, failed bool) {
+	if !during.Connections.IsZero() {
+		m.all.options.Ledger.Connected(m.name, during.Connections)
+	}
 	if len(during.Denials) == 0 {
 		return
 	}

@@ -17,7 +17,7 @@ import (
 func (s *Sockets) connection(n *notify.Notification, is netns.Socket, to netip.AddrPort) sandbox.Connection {
 	c := sandbox.Connection{
 		Host: s.Network.NameOf(s.Policy, to), Address: to.Addr(), Port: to.Port(), Protocol: "tcp",
-		Verdict: sandbox.ConnectionAllowed, Traffic: sandbox.Traffic{Count: 1, Last: time.Now()},
+		Verdict: sandbox.ConnectionAllowed, Traffic: sandbox.Traffic{Count: 1, Last: time.Now().Truncate(time.Second)},
 	}
 	if is.Protocol != unix.IPPROTO_TCP {
 		c.Protocol = "udp"
