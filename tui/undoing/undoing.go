@@ -227,6 +227,9 @@ func (u *Undone) Draw(c transcript.Canvas) []string {
 	if n := len(u.Failed); n > 0 {
 		head = append(head, paint.Bad.Span(fmt.Sprintf(" · %d failed", n)))
 	}
+	if u.verb != "redone" && len(u.Done) > 0 {
+		head = append(head, paint.Dim.Span(" · /redo takes it back"))
+	}
 	var lines []string
 	for _, part := range [][]File{u.Failed, u.Conflicts, u.Done} {
 		for _, f := range part {
