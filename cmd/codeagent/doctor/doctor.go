@@ -83,10 +83,13 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 // failed.
 func describeSandbox(ctx context.Context, b *workspace.Workspace, w io.Writer) (failed int, err error) {
 	if b.Runner == nil {
-		describeMissing(w, layersThere(b), b.Cannot)
+		layers := layersThere(b)
+		describeMissing(w, layers, b.Cannot)
+		describeAppArmor(ctx, w, layers, appArmorFile, selfPath())
 		return 0, nil
 	}
 	describeLayers(w, b.Enforcement)
+	describeAppArmor(ctx, w, b.Enforcement.Layers, appArmorFile, selfPath())
 	describeEvidence(b, w)
 	if failed, err = tryAll(ctx, b, w); err == nil {
 		describeWeaknesses(w, b.Enforcement)

@@ -87,3 +87,39 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 }
+
+// TestDoctorOnAppArmor: where AppArmor restricts user namespaces and there are none, doctor prints a profile.
+func TestDoctorOnAppArmor(t *testing.T) {
+	dir := t.TempDir()
+	without := []sandbox.Layer{{Name: "mountns", State: sandbox.LayerAbsent, Reason: "mount_setattr: permission denied"}}
+	with := []sandbox.Layer{{Name: "mountns", State: sandbox.LayerActive}}
+	for _, row := range []struct {
+		value, program string
+		layers         []sandbox.Layer
+		golden         string
+	}{
+		{"1\n", "/usr/bin/codeagent", without, "apparmor.txt"},
+		{"1\n", "/home/ada/{x}/codeagent", without, "apparmor-pattern.txt"},
+		{"1\n", "/usr/bin/codeagent", with, ""},
+		{"0\n", "/usr/bin/codeagent", without, ""},
+		{"", "/usr/bin/codeagent", without, ""},
+	} {
+		file := filepath.Join(dir, "restricted")
+		if err := os.WriteFile(file, []byte(row.value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		describeAppArmor(t.Context(), &out, row.layers, file, row.program)
+		if row.golden == "" {
+			if out.Len() > 0 {
+				t.Errorf("%q, %v: %s", row.value, row.layers, out.String())
+			}
+			continue
+		}
+		golden.Check(t, "doctor/"+row.golden, out.String())
+	}
+	var out bytes.Buffer
+	if describeAppArmor(t.Context(), &out, without, filepath.Join(dir, "absent"), "/x"); out.Len() > 0 {
+		t.Errorf("without AppArmor: %s", out.String())
+	}
+}
