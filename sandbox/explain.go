@@ -72,13 +72,13 @@ func (d duty) without(active, stated map[string]bool) Loss {
 
 const noLimit = "no limit that is set needs it"
 
-// layerWorth gives the purpose of each layer by its name. Nothing replaces all of Landlock or
-// seccomp: without them no command runs.
+// layerWorth gives the purpose of each layer by its name. Nothing replaces seccomp: without it no command runs.
 var layerWorth = map[string]struct {
 	holds  string
 	duties []duty
 }{
 	"landlock": {"limits on files outside the roots, TCP, devices, signals and abstract sockets", []duty{
+		{what: "limits on files outside the roots", since: 1, layer: "notify", how: "codeagent makes each change, the kernel opens files to read alone, and mounts cover what may not be read"},
 		{what: "moves from folder to folder in the kernel", since: 2, how: "codeagent makes them, or programs copy as between disks"},
 		{what: "limits on emptying files that are not opened for writing", since: 3, layer: "seccomp", how: "such calls are refused, or codeagent makes them"},
 		{what: "limits on TCP", since: 4, layer: "seccomp", how: "no internet socket can be created, or codeagent makes its connections"},

@@ -48,19 +48,20 @@ func programs(t testing.TB) string {
 	return built.dir
 }
 
-func buildPrograms(dir string) error {
+// buildPrograms builds codeagent and its helper into dir. args are more arguments of go build.
+func buildPrograms(dir string, args ...string) error {
 	if err := os.Chmod(dir, 0o755); err != nil { // the ordinary user runs them
 		return err
 	}
 	helper := filepath.Join(dir, "linux-sandbox-helper")
-	if err := goBuild(helper, "../linux-sandbox-helper", ""); err != nil {
+	if err := goBuild(helper, "../linux-sandbox-helper", "", args...); err != nil {
 		return err
 	}
 	sum, err := fileSum(helper)
 	if err != nil {
 		return err
 	}
-	return goBuild(filepath.Join(dir, "codeagent"), ".", entryFlag()+"-X main.helperSum="+sum)
+	return goBuild(filepath.Join(dir, "codeagent"), ".", entryFlag()+"-X main.helperSum="+sum, args...)
 }
 
 // entryFlag is ENTRY of the Makefile.
@@ -71,8 +72,9 @@ func entryFlag() string {
 	return "-E main.entry "
 }
 
-func goBuild(out, pkg, flags string) error {
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w "+flags, "-o", out, pkg)
+func goBuild(out, pkg, flags string, args ...string) error {
+	args = append([]string{"build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w " + flags, "-o", out}, append(args, pkg)...)
+	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %v\n%s", pkg, err, output)

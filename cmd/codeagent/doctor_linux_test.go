@@ -45,12 +45,53 @@ func TestDoctorInSettings(t *testing.T) {
 	})
 }
 
-// TestDoctorWithoutLandlock: the whole report, its verdict first, if no command can run.
+// TestDoctorOnOtherMachines: with a Landlock of ABI 1, 2 or 3, without Landlock, and in Docker's default filter doctor's tries
+// hold, or the report states the weakness.
+func TestDoctorOnOtherMachines(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to set the surroundings up")
+	}
+	for _, row := range []struct {
+		name, surroundings string
+		landlock           int
+		want               []string
+	}{
+		{"ABI 1", attack.SurroundPlain, 1, []string{"\n  landlock  degraded  ABI 1;", "\n            lost      limits on emptying files that are not opened for writing", "\n            but       seccomp: such calls are refused, or codeagent makes them"}},
+		{"ABI 2", attack.SurroundPlain, 2, []string{"\n  landlock  degraded  ABI 2;", "\n            lost      limits on emptying files that are not opened for writing"}},
+		{"ABI 3", attack.SurroundPlain, 3, []string{"\n  landlock  degraded  ABI 3;", "\n            lost      limits on TCP"}},
+		{"no Landlock", attack.SurroundNoLandlock, 0, []string{"\n  landlock  absent    the kernel has none", "\n            but       notify: codeagent makes each change", "\n  mountns   active "}},
+		{"Docker", attack.SurroundDocker, 0, []string{"\n  mountns   absent ", "\n  locks: ", "\n  connect   absent "}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			u := newUser(t, "self", ordinary)
+			if row.landlock > 0 {
+				if err := buildPrograms(u.bin, attack.OldLandlock(t, row.landlock)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := u.codeagent("doctor")
+			cmd.Path, cmd.SysProcAttr = "/proc/self/exe", nil
+			cmd.Args = append([]string{attack.LauncherName, row.surroundings, strconv.Itoa(ordinary)}, cmd.Args...)
+			r := run1(t, cmd)
+			if r.code != 0 || strings.Contains(r.stdout, "FAILED") || strings.Contains(r.stdout, "unknown") {
+				t.Errorf("%v", r)
+			}
+			for _, want := range append(row.want, "\n  refused   write a file outside the roots", "\n  refused   change the mode of a file outside", "\n  refused   connect to a server of this machine", "\n  works     write in the temporary folder") {
+				if !strings.Contains(r.stdout, want) {
+					t.Errorf("no %q in\n%s", want, r.stdout)
+				}
+			}
+		})
+	}
+}
+
+// TestDoctorWithoutLandlock: the whole report, its verdict first, if no command can run, as in gVisor.
 func TestDoctorWithoutLandlock(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, "self", -1)
 	cmd := u.codeagent("doctor")
-	cmd.Path, cmd.Args = "/proc/self/exe", append([]string{attack.LauncherName, attack.SurroundNoLandlock, strconv.Itoa(os.Getuid())}, cmd.Args...)
+	cmd.Path, cmd.Args = "/proc/self/exe", append([]string{attack.LauncherName, attack.SurroundGVisor, strconv.Itoa(os.Getuid())}, cmd.Args...)
 	r := run1(t, cmd)
 	first, _, _ := strings.Cut(r.stdout, "\n")
 	if r.code != 125 || !strings.HasPrefix(first, "sandbox: cannot run commands here: ") {

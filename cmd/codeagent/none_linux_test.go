@@ -26,7 +26,7 @@ func TestNoSandboxOnlyByChoice(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name       string
-		noLandlock bool
+		noLayers   bool
 		flags      []string
 		runs, none bool
 		says       string
@@ -41,8 +41,8 @@ func TestNoSandboxOnlyByChoice(t *testing.T) {
 			u := newUser(t, "root", -1)
 			report := u.out + "/report.json"
 			cmd := u.codeagent(append(append([]string{"sandbox", "--report", report}, row.flags...), "--", "bash", "-c", "echo ran > ~/outside; echo ran")...)
-			if row.noLandlock {
-				cmd = withoutLandlock(cmd)
+			if row.noLayers {
+				cmd = withoutLayers(cmd)
 			}
 			r := run1(t, cmd)
 			r.read(t, report)
@@ -54,15 +54,15 @@ func TestNoSandboxOnlyByChoice(t *testing.T) {
 	}
 	t.Run("doctor", func(t *testing.T) {
 		u := newUser(t, "root", -1)
-		if r := run1(t, withoutLandlock(u.codeagent("doctor", warn))); !strings.Contains(r.stdout, "commands run without a sandbox") || !strings.Contains(r.stdout, "unconfined: ") {
+		if r := run1(t, withoutLayers(u.codeagent("doctor", warn))); !strings.Contains(r.stdout, "commands run without a sandbox") || !strings.Contains(r.stdout, "unconfined: ") {
 			t.Errorf("%v", r)
 		}
 	})
 }
 
-func withoutLandlock(cmd *exec.Cmd) *exec.Cmd {
+func withoutLayers(cmd *exec.Cmd) *exec.Cmd {
 	out := exec.Command("/proc/self/exe")
-	out.Args = append([]string{attack.LauncherName, attack.SurroundNoLandlock, "0"}, cmd.Args...)
+	out.Args = append([]string{attack.LauncherName, attack.SurroundGVisor, "0"}, cmd.Args...)
 	out.Dir, out.Env = cmd.Dir, cmd.Env
 	return out
 }

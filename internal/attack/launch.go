@@ -31,11 +31,15 @@ const (
 	// SurroundContainer is like a container: a filter against namespaces and mounts, and the
 	// default capabilities of container runtimes.
 	SurroundContainer = "container"
+	// SurroundDocker is a container with Docker's default filter, which refuses copies of descriptors too.
+	SurroundDocker = "docker"
 	// SurroundMaskedProc is a container that allows namespaces and mounts, and covers a part of
 	// /proc.
 	SurroundMaskedProc = "masked-proc"
-	// SurroundNoLandlock is a kernel without Landlock.
+	// SurroundNoLandlock is a kernel without Landlock. SurroundGVisor is one that has neither the mounts that codeagent
+	// makes nor a listener.
 	SurroundNoLandlock = "no-landlock"
+	SurroundGVisor     = "gvisor"
 	// SurroundOldFilter is a container whose filter does not know close_range(2) and faccessat2(2),
 	// and refuses them with EPERM.
 	SurroundOldFilter = "old-filter"
@@ -83,8 +87,13 @@ func launch(args []string) error {
 	case SurroundContainer:
 		// Install it before the capabilities go: a filter without no_new_privs needs CAP_SYS_ADMIN.
 		err, keep = installFilter(containerFilter()), containerCapabilities
+	case SurroundDocker:
+		copies := refusing(unix.EPERM, unix.SYS_PIDFD_GETFD)
+		err, keep = installFilter(append(copies[:len(copies)-1], containerFilter()...)), containerCapabilities
 	case SurroundNoLandlock:
 		err = installFilter(refusing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET))
+	case SurroundGVisor:
+		err = installFilter(append(noListener(), refusing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR)...))
 	case SurroundOldFilter:
 		err = installFilter(refusing(unix.EPERM, unix.SYS_CLOSE_RANGE, unix.SYS_FACCESSAT2))
 	case SurroundMaskedProc:
@@ -214,6 +223,15 @@ func refusing(errno unix.Errno, numbers ...uint32) []bpf.RawInstruction {
 	return append(prog, bpf.RawInstruction{Op: opReturn, K: unix.SECCOMP_RET_ALLOW})
 }
 
+// noListener begins a filter that refuses the flag for a listener.
+func noListener() []bpf.RawInstruction {
+	return []bpf.RawInstruction{
+		{Op: opLoadWord, K: 0}, {Op: opJumpEqual, Jf: 3, K: unix.SYS_SECCOMP},
+		{Op: opLoadWord, K: 24}, {Op: opJumpSet, Jf: 1, K: unix.SECCOMP_FILTER_FLAG_NEW_LISTENER},
+		{Op: opReturn, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)},
+	}
+}
+
 func installFilter(prog []bpf.RawInstruction) error {
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: (*unix.SockFilter)(unsafe.Pointer(&prog[0]))}
 	const setModeFilter = 1
@@ -231,9 +249,14 @@ func Surrounded(surroundings string) error {
 	switch {
 	case surroundings == SurroundPlain:
 		return nil
+	case surroundings == SurroundNoLandlock:
+		if errno := call(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, 1); errno != unix.ENOSYS {
+			return fmt.Errorf("Landlock answers %v", errno)
+		}
+		return nil
 	case err == nil:
 		return fmt.Errorf("%s: a user namespace can be made", surroundings)
-	case surroundings == SurroundContainer && !errors.Is(err, unix.EPERM), surroundings == SurroundNoNamespaces && !errors.Is(err, unix.ENOSPC):
+	case (surroundings == SurroundContainer || surroundings == SurroundDocker) && !errors.Is(err, unix.EPERM), surroundings == SurroundNoNamespaces && !errors.Is(err, unix.ENOSPC):
 		return fmt.Errorf("%s: a user namespace is refused with %w", surroundings, err)
 	}
 	status, err := os.ReadFile("/proc/self/status")

@@ -76,9 +76,15 @@ func (p *Program) BuildHelper(t testing.TB, name string) string {
 	return p.Build(t, name, "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w -funcalign=16", "codeagent/cmd/linux-sandbox-helper")
 }
 
-// BuildOldHelper builds one that uses no newer right of Landlock than those of abi, with another text of one line. The
-// helper itself has no such switch, which could be turned against a user.
+// BuildOldHelper builds one that uses no newer right of Landlock than those of abi.
 func (p *Program) BuildOldHelper(t testing.TB, name string, abi int) string {
+	t.Helper()
+	return p.Build(t, name, "build", "-buildvcs=false", "-trimpath", OldLandlock(t, abi), "-ldflags", "-s -w -funcalign=16", "codeagent/cmd/linux-sandbox-helper")
+}
+
+// OldLandlock is an argument of go build: programs then use no newer right of Landlock than those of abi. It gives one
+// line another text. The programs themselves have no such switch, which could be turned against a user.
+func OldLandlock(t testing.TB, abi int) string {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "codeagent/linuxsandbox/keeper").Output()
 	if err != nil {
@@ -101,7 +107,7 @@ func (p *Program) BuildOldHelper(t testing.TB, name string, abi int) string {
 			t.Fatal(err)
 		}
 	}
-	return p.Build(t, name, "build", "-buildvcs=false", "-trimpath", "-overlay", overlay, "-ldflags", "-s -w -funcalign=16", "codeagent/cmd/linux-sandbox-helper")
+	return "-overlay=" + overlay
 }
 
 // BuildPlain are the tests of a package without the race detector. In a process that tries one

@@ -52,14 +52,19 @@ var Settings = []Setting{
 	{"user, covered /proc", SurroundMaskedProc, PlainUser, 0},
 }
 
-// OldKernels are those of kernels whose Landlock lacks rights: truncation before ABI 3 (Linux 6.2), moves between
-// folders before ABI 2 (5.19). The helper uses no newer right, so that the kernel refuses no more than an old one.
-var OldKernels = []Setting{
+// OtherMachines are those of kernels whose Landlock lacks rights (truncation before ABI 3, Linux 6.2; moves between
+// folders before ABI 2, 5.19) or that have none, and of Docker's default filter. The helper of an old kernel uses no newer
+// right, so that the kernel refuses no more than an old one.
+var OtherMachines = []Setting{
 	{"user, Landlock ABI 1", SurroundPlain, PlainUser, 1},
 	{"user, no namespaces, Landlock ABI 1", SurroundNoNamespaces, PlainUser, 1},
 	{"root, Landlock ABI 2", SurroundPlain, 0, 2},
 	{"user, no namespaces, Landlock ABI 2", SurroundNoNamespaces, PlainUser, 2},
 	{"user, no namespaces, Landlock ABI 3", SurroundNoNamespaces, PlainUser, 3},
+	{"user, no Landlock", SurroundNoLandlock, PlainUser, 0},
+	{"root, no Landlock", SurroundNoLandlock, 0, 0},
+	{"user, Docker's filter", SurroundDocker, PlainUser, 0},
+	{"root, Docker's filter", SurroundDocker, 0, 0},
 }
 
 const (
@@ -138,7 +143,7 @@ func (s Setting) Command(t *testing.T, dir, binary, pattern string) *exec.Cmd {
 // for a setting it skips the test: the test named test starts one for each.
 func CurrentSetting(t *testing.T, test string) Setting {
 	t.Helper()
-	all := slices.Concat(Settings, OldKernels)
+	all := slices.Concat(Settings, OtherMachines)
 	i := slices.IndexFunc(all, func(s Setting) bool { return s.Name == os.Getenv(EnvSetting) })
 	if i < 0 {
 		t.Skip("body of " + test)

@@ -186,7 +186,7 @@ func (h *handlers) changeFile(n *notify.Notification, c *calls.File) notify.Repl
 }
 
 func (h *handlers) judgeFile(n *notify.Notification, c *calls.File) notify.Reply {
-	if !h.judge.Any() && !h.log.Sees() && c.Kind != calls.Access {
+	if !h.judge.Any() && !h.log.Sees() && h.rules.Confines(notify.Changes) && c.Kind != calls.Access {
 		return h.rules.Proceed(notify.ByLandlock) // no path is brokered
 	}
 	switch c.Kind {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/broker/judge"
@@ -141,6 +142,9 @@ func (h *opens) openTarget(n *notify.Notification, o *openCall, follow bool) (*p
 // openThis opens the target. again: the file changed since it was found, so look again.
 func (h *opens) openThis(n *notify.Notification, o *openCall, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
 	who := h.judge.WhoseFile(t)
+	if who == judge.Kernels && t.FD >= 0 && !h.rules.Confines(notify.Changes) && (h.judge.Reaches(t.Path) && t.Stat.Rdev != ownTerminal || t.Stat.Dev == memory()) {
+		return h.reopen(n, o, t), false
+	}
 	// The kernel fails these calls before it checks rights. A slash at the end, here in the
 	// text of a link, means a folder.
 	if who == judge.Kernels || t.Spot.Odd() || t.Spot.Slash || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
@@ -197,10 +201,22 @@ func (h *opens) openThis(n *notify.Notification, o *openCall, t *pathwalk.Target
 	return h.openOld(n, o, t), false
 }
 
-// openOld opens an existing file. It never blocks, neither on a lease nor on a pipe without a
-// reader.
+// ownTerminal is the device /dev/tty: the terminal of whoever opens it, and codeagent has another one than the caller.
+const ownTerminal = 5 << 8
+
+// memory is the device number of files in memory (memfd_create(2)), which have no name elsewhere.
+var memory = sync.OnceValue(func() uint64 {
+	var st unix.Stat_t
+	fd, err := unix.MemfdCreate("", unix.MFD_CLOEXEC)
+	if err != nil || unix.Fstat(fd, &st) != nil {
+		st.Dev = ^uint64(0)
+	}
+	unix.Close(fd)
+	return st.Dev
+})
+
+// openOld opens an existing file in a write root, or one that was granted.
 func (h *opens) openOld(n *notify.Notification, o *openCall, t *pathwalk.Target) notify.Reply {
-	flags := int(o.flags&passedFlags) | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
 		if a, first := h.observer.beforeTarget(n, t); first {
 			return a
@@ -219,6 +235,13 @@ func (h *opens) openOld(n *notify.Notification, o *openCall, t *pathwalk.Target)
 			return h.rewriteLink(n, o, t, s)
 		}
 	}
+	return h.reopen(n, o, t)
+}
+
+// reopen opens t for the caller. Without Landlock, where no open for writing proceeds, it opens devices too. It never
+// blocks, neither on a lease nor on a pipe without a reader.
+func (h *opens) reopen(n *notify.Notification, o *openCall, t *pathwalk.Target) notify.Reply {
+	flags := int(o.flags&passedFlags) | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), flags, 0)
 	waits := o.flags&unix.O_NONBLOCK == 0
 	if err == unix.ENXIO && waits && t.Stat.Mode&unix.S_IFMT == unix.S_IFIFO {

@@ -38,7 +38,7 @@ func chainEscapes() []attempt {
 	})
 	a.alone = true // others make their process one that cannot get a uid map
 	a.cannot = func(s attack.Setting) string {
-		if s.Surroundings != attack.SurroundPlain {
+		if s.Surroundings != attack.SurroundPlain && s.Surroundings != attack.SurroundNoLandlock {
 			return "the surroundings allow no namespaces"
 		}
 		return ""

@@ -165,7 +165,7 @@ func families() []attempt {
 	asAdmin := func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 1<<16) }
 	routes := family("netlink: routes", "E46", "the machine's network set-up", true, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE, asAdmin)
 	routes.cannot = func(s attack.Setting) string {
-		if s.Surroundings == attack.SurroundContainer {
+		if s.Surroundings == attack.SurroundContainer || s.Surroundings == attack.SurroundDocker {
 			return "a container's root has no CAP_NET_ADMIN"
 		}
 		return ""

@@ -19,6 +19,10 @@ var wantRows = map[string]int{
 	"user, no namespaces, Landlock ABI 1": 453,
 	"user, no namespaces, Landlock ABI 2": 453,
 	"user, no namespaces, Landlock ABI 3": 453,
+	"user, no Landlock":                   454,
+	"root, no Landlock":                   480,
+	"user, Docker's filter":               453,
+	"root, Docker's filter":               478,
 }
 
 // notHeld names the rows that are not enforced yet in each setting. Enforcement must state the
@@ -35,6 +39,11 @@ var notHeld = map[string][]string{
 
 	"user, Landlock ABI 1": keeperRows,
 	"root, Landlock ABI 2": keeperRows,
+	"user, no Landlock":    keeperRows,
+	"root, no Landlock":    keeperRows,
+
+	"user, Docker's filter": globRows,
+	"root, Docker's filter": globRows,
 
 	"user, no namespaces, Landlock ABI 1": signalRows,
 	"user, no namespaces, Landlock ABI 2": signalRows,

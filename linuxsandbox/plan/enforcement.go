@@ -66,9 +66,18 @@ func enforcement(p resolved.Policy, f Facts) ([]sandbox.Layer, []sandbox.Weaknes
 	return layers(p, f), weaknesses(p, f), nil
 }
 
-func checkLandlock(_ resolved.Policy, f Facts) error {
-	if f.LandlockABI < 1 {
-		return fmt.Errorf("this kernel has no Landlock: it cannot confine writes (Linux 5.13 or newer with Landlock enabled is needed)")
+// checkLandlock refuses what takes Landlock where there is none. Mounts, a PID namespace and the broker hold the rest of
+// a policy: the broker makes each change, and the kernel opens files only to read.
+func checkLandlock(p resolved.Policy, f Facts) error {
+	const without = "this kernel has no Landlock, and "
+	switch {
+	case f.LandlockABI > 0:
+	case !f.ownPIDs():
+		return fmt.Errorf(without+"namespaces cannot stand in for it here (%s): it cannot confine writes; what is needed is Linux 5.13 or newer with Landlock enabled, or namespaces", cmp.Or(f.NoPIDs, f.NamespacesWhy))
+	case !f.Broker:
+		return fmt.Errorf(without+"nothing answers for it (%s): it cannot confine writes; what is needed is Linux 5.13 or newer with Landlock enabled, or seccomp's user notification", notifyLayer(f).Reason)
+	case len(p.Read) > 0:
+		return fmt.Errorf(without+"nothing else limits reads to %s: deny_read names what must stay closed", list(sandbox.PathsOf(p.Read)))
 	}
 	return nil
 }
@@ -142,13 +151,16 @@ func checkDenyRead(p resolved.Policy, f Facts) error {
 }
 
 func layers(p resolved.Policy, f Facts) []sandbox.Layer {
-	state := sandbox.LayerActive
-	if f.LandlockABI < 6 {
-		state = sandbox.LayerDegraded
+	landlock := sandbox.Layer{Name: "landlock", State: sandbox.LayerActive, Reason: fmt.Sprintf("ABI %d; tried: a write that worked before was refused", f.LandlockABI)}
+	switch {
+	case f.LandlockABI == 0:
+		landlock.State, landlock.Reason = sandbox.LayerAbsent, "the kernel has none, it was not switched on (lsm=landlock), or a container refuses its calls"
+	case f.LandlockABI < 6:
+		landlock.State = sandbox.LayerDegraded
 	}
 	user := cmp.Or(f.NamespacesWhy, "codeagent runs as root and needs none; in one it could not write other users' files")
 	return slices.Concat([]sandbox.Layer{
-		{Name: "landlock", State: state, Reason: fmt.Sprintf("ABI %d; tried: a write that worked before was refused", f.LandlockABI)},
+		landlock,
 		layer("seccomp", true, "sockets were refused, and the kernel reports the filter", ""),
 		notifyLayer(f),
 		layer("userns", f.Namespaces && !f.Root, "a helper was started in one, and could mount", user),

@@ -35,8 +35,8 @@ type Mounts struct {
 // tempFolders are replaced by the session's own temporary folder.
 var tempFolders = []string{"/tmp", "/var/tmp"}
 
-// planMounts turns p and its rules into a Mounts. held is what heldPaths returned.
-func planMounts(p resolved.Policy, rules []spec.Rule, held []string) *Mounts {
+// planMounts turns p and its rules into a Mounts for a machine with the facts f.
+func planMounts(p resolved.Policy, rules []spec.Rule, f Facts) *Mounts {
 	m := &Mounts{denied: p.DenyRead, ReadsAll: len(p.Read) == 0, Mounts: &spec.Mounts{
 		Memory: len(p.Roots) > 0 && present(kernel.ShmDir), Terminals: present(kernel.PtsDir) && present(kernel.Ptmx),
 	}}
@@ -63,11 +63,13 @@ func planMounts(p resolved.Policy, rules []spec.Rule, held []string) *Mounts {
 	for _, root := range p.Read {
 		m.show(root.Path)
 	}
-	for _, path := range held {
+	for _, path := range f.Held {
 		m.protect(path)
 	}
 	for _, path := range m.denied {
-		if sandbox.CoveredBy(m.Writable, path) && !slices.Contains(m.Writable, path) {
+		if f.LandlockABI == 0 {
+			m.hideOrName(path)
+		} else if sandbox.CoveredBy(m.Writable, path) && !slices.Contains(m.Writable, path) {
 			m.Hide(path)
 		}
 	}
@@ -95,10 +97,19 @@ func (m *Mounts) show(path string) {
 		if !sandbox.Covers(path, denied) {
 			continue
 		}
+		m.hideOrName(denied)
+	}
+}
+
+// hideOrName makes a denied path unreadable, or adds it to unheld. What codeagent cannot reach the command cannot
+// reach either.
+func (m *Mounts) hideOrName(denied string) {
+	_, err := os.Lstat(denied)
+	switch {
+	case err == nil:
 		m.Hide(denied)
-		if _, err := os.Lstat(denied); errors.Is(err, fs.ErrNotExist) {
-			m.unheld = append(m.unheld, denied)
-		}
+	case errors.Is(err, fs.ErrNotExist) && !slices.Contains(m.unheld, denied):
+		m.unheld = append(m.unheld, denied)
 	}
 }
 

@@ -93,11 +93,14 @@ func New(p resolved.Policy, f Facts) (*Plan, error) {
 	}
 	var unheld, piped []string
 	if f.Namespaces {
-		out.Mounts = planMounts(p, out.Spec.Rules, f.Held)
+		out.Mounts = planMounts(p, out.Spec.Rules, f)
 		for _, path := range out.granted {
 			out.Mounts.show(path)
 		}
 		out.Spec.Mounts = out.Mounts.Mounts
+		if f.LandlockABI == 0 && !out.Mounts.Devices {
+			return nil, errors.New("this kernel has no Landlock, and without a /dev of its own a command could open every device")
+		}
 		out.Mounts.HostProc = f.NoPIDs != ""
 		unheld = out.Mounts.unheld
 		if !f.Broker {
@@ -109,7 +112,7 @@ func New(p resolved.Policy, f Facts) (*Plan, error) {
 		}
 		out.Spec.Unreadable = slices.Concat(p.DenyRead, masked)
 	}
-	out.Weaknesses = append(out.Weaknesses, pathWeaknesses(linkedFiles(p.DenyRead), unheld, piped)...)
+	out.Weaknesses = append(out.Weaknesses, pathWeaknesses(f, linkedFiles(p.DenyRead), unheld, piped)...)
 	if f.Broker {
 		out.leaveToBroker(p)
 	}

@@ -15,7 +15,7 @@ import (
 func TestRemediesAboutTemporaryFolders(t *testing.T) {
 	shared := sandbox.WorkspaceWrite("/home/ada/app")
 	shared.SharedTemp = true
-	all := append(those(recordWeaknesses(sandboxtest.Resolved(shared), Facts{})), pathWeaknesses(nil, []string{"/tmp/tools/key"}, []string{"/tmp/tools"})...)
+	all := append(those(recordWeaknesses(sandboxtest.Resolved(shared), Facts{})), pathWeaknesses(Facts{}, nil, []string{"/tmp/tools/key"}, []string{"/tmp/tools"})...)
 	want := map[string]string{"shared-temp": "sandbox.tmp", "deny-read-later": "before the session starts", "temp-pipes": "move these out of /tmp"}
 	for _, w := range all {
 		if strings.Contains(w.Remedy, "workspace") || !strings.Contains(w.Remedy, want[w.ID]) {

@@ -102,14 +102,18 @@ func recordWeaknesses(p resolved.Policy, f Facts) []possible {
 // pathWeaknesses are those of denied paths and of what is shown of /tmp. linked are denied files
 // with hard links: codeagent does not know their other names. unheld are denied paths that do not
 // exist yet. piped are shown although a read-only mount does not stop writes to a pipe.
-func pathWeaknesses(linked, unheld, piped []string) []sandbox.Weakness {
+func pathWeaknesses(f Facts, linked, unheld, piped []string) []sandbox.Weakness {
+	late := "they lie in a part of /tmp that is shown to commands, where Landlock opens all that is mounted, and a mount needs something to go over"
+	if f.LandlockABI == 0 {
+		late = "there is no Landlock, and a mount needs something to go over"
+	}
 	return those([]possible{
 		{len(linked) > 0, "deny-read-link",
 			"a command can read these denied files by the other names (hard links) they have: " + list(linked),
-			"Landlock judges the name by which a file is opened", "find them with find -samefile and deny or remove them"},
+			"Landlock and mounts judge the name by which a file is opened", "find them with find -samefile and deny or remove them"},
 		{len(unheld) > 0, "deny-read-later",
 			"a command can read these denied paths if another program makes them while it runs: " + list(unheld),
-			"they lie in a part of /tmp that is shown to commands, where Landlock opens all that is mounted, and a mount needs something to go over",
+			late,
 			"make them before the session starts: what exists is hidden"},
 		{len(piped) > 0, "temp-pipes",
 			"a command can write to named pipes of the host in " + list(piped),
@@ -118,14 +122,22 @@ func pathWeaknesses(linked, unheld, piped []string) []sandbox.Weakness {
 	})
 }
 
+// oldLandlock is why no Landlock does that here.
+func (f Facts) oldLandlock(does string) string {
+	if f.LandlockABI == 0 {
+		return "there is no Landlock, which would " + does
+	}
+	return fmt.Sprintf("Landlock ABI %d does not %s", f.LandlockABI, does)
+}
+
 func kernelWeaknesses(f Facts) []possible {
 	return []possible{
 		{f.LandlockABI < 5, "device-ioctl", "a command can control every device it can open",
-			fmt.Sprintf("Landlock ABI %d does not handle device ioctls (ABI 5, Linux 6.10)", f.LandlockABI), "a newer kernel"},
+			f.oldLandlock("handle device ioctls (ABI 5, Linux 6.10)"), "a newer kernel"},
 		{f.LandlockABI < 6 && !f.ownPIDs(), "signals", "a command can signal the user's other processes, the keeper of its own sandbox too",
-			fmt.Sprintf("Landlock ABI %d does not scope signals (ABI 6, Linux 6.12)", f.LandlockABI), "a newer kernel"},
+			f.oldLandlock("scope signals (ABI 6, Linux 6.12)"), "a newer kernel"},
 		{f.LandlockABI < 6 && f.ownPIDs(), "signals", "a command can signal the keeper of its own sandbox, and so end itself before its time",
-			fmt.Sprintf("Landlock ABI %d does not scope signals (ABI 6, Linux 6.12), and the keeper is in the command's PID namespace", f.LandlockABI), "a newer kernel"},
+			f.oldLandlock("scope signals (ABI 6, Linux 6.12)") + ", and the keeper is in the command's PID namespace", "a newer kernel"},
 		{f.CoreHandler, "core-handler",
 			"the memory of a program that crashes is handed to the host's handler of crashes, which runs outside of the sandbox",
 			"only a core limit of 1 keeps such a handler from running, and the limit was 0 for good before codeagent started",

@@ -53,11 +53,14 @@ func (j *Judge) WhoseFile(t *pathwalk.Target) Whose {
 	case j.protection.brokered(t.Path):
 		return Brokers
 	// A file without a name may be a memfd, which Landlock does not restrict.
-	case !strings.HasPrefix(t.Path, "/"), t.Stat.Nlink == 0, sandbox.CoveredBy(j.reach, t.Path), !j.sees():
+	case !strings.HasPrefix(t.Path, "/"), t.Stat.Nlink == 0, j.Reaches(t.Path), !j.sees():
 		return Kernels
 	}
 	return Nobodys
 }
+
+// Reaches reports whether the command may write the single file or device at path without the broker.
+func (j *Judge) Reaches(path string) bool { return sandbox.CoveredBy(j.reach, path) }
 
 // WhoseEntry returns who decides about making, removing or replacing the entry at s.
 func (j *Judge) WhoseEntry(s pathwalk.Spot) Whose {

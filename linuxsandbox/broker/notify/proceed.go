@@ -23,7 +23,8 @@ import (
 // the broker could not examine never proceeds either: it fails.
 //
 // Landlock confines the calls of ByLandlock that empty a file without opening it for writing only
-// since ABI 3 (Linux 6.2). Below it they do not proceed.
+// since ABI 3 (Linux 6.2). Below it they do not proceed. Without Landlock only those proceed that read:
+// mounts confine these, whatever they name. A read-only mount stops no write to a pipe or a device.
 
 // Rule is a kind of kernel rule that confines calls.
 type Rule int
@@ -61,7 +62,7 @@ const (
 // none.
 type Rules struct {
 	reasons [ruleKinds]string
-	// most is what ByLandlock confines.
+	// most is what ByLandlock confines. Without Landlock it stands for the mounts.
 	most Effect
 }
 
@@ -95,14 +96,19 @@ const RefusedBlind = unix.EPERM
 func RulesOf(s *spec.Spec) Rules {
 	var r Rules
 	r.reasons[ByCaller] = "it concerns the calling process alone"
-	if s.Ask {
+	switch {
+	case s.LandlockABI >= spec.TruncateABI:
+		r.most = Empties
+	case s.LandlockABI > 0:
+		r.most = Changes
+	}
+	if own := s.Mounts != nil && !s.Mounts.HostProc; s.Ask && own && s.LandlockABI == 0 {
+		r.reasons[ByDomain] = "the PID namespace has no processes but the command's and the keeper, whose memory is closed"
+	} else if s.Ask && s.LandlockABI > 0 {
 		r.reasons[ByDomain] = "Landlock lets a process trace only those of its own domain"
 	}
 	if s.Signals {
 		r.reasons[BySignals] = "the PID namespace or Landlock's scope keeps signals inside"
-	}
-	if r.most = Changes; s.LandlockABI >= spec.TruncateABI {
-		r.most = Empties
 	}
 	if landlockHolds(s) {
 		r.reasons[ByLandlock] = "Landlock grants no folder for writing"
@@ -132,11 +138,14 @@ func landlockHolds(s *spec.Spec) bool {
 
 // Confine is the reply a to a call on files, unless the call would proceed and no rule confines its effect. Then it fails.
 func (r *Rules) Confine(a Reply, e Effect) Reply {
-	if a.rule == ByLandlock && e > r.most {
+	if a.rule == ByLandlock && !r.Confines(e) {
 		return Failed(RefusedBlind)
 	}
 	return a
 }
+
+// Confines reports whether calls with that effect may proceed.
+func (r *Rules) Confines(e Effect) bool { return e <= r.most }
 
 // Has reports whether the command has the rule.
 func (r *Rules) Has(rule Rule) bool {

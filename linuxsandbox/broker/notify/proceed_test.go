@@ -169,7 +169,13 @@ func TestRulesOf(t *testing.T) {
 		{"the host's terminals", spec.Spec{Ask: true, Mounts: &spec.Mounts{Readable: []string{"/dev/pts/3"}}}, true, false, true, true},
 		{"the host's /proc", spec.Spec{Ask: true, Mounts: &spec.Mounts{HostProc: true}}, true, false, true, false},
 	} {
+		row.spec.LandlockABI = 1
 		r := RulesOf(&row.spec)
+		row.spec.LandlockABI = 0
+		bare := RulesOf(&row.spec)
+		if bare.Has(ByDomain) != (row.spec.Ask && row.processes) {
+			t.Errorf("%s: without Landlock traces proceed: %v", row.name, bare.Has(ByDomain))
+		}
 		for _, is := range []struct {
 			rule Rule
 			want bool
@@ -183,7 +189,7 @@ func TestRulesOf(t *testing.T) {
 
 // TestConfine: a call proceeds only as far as the kernel's Landlock confines what it can do.
 func TestConfine(t *testing.T) {
-	for abi, want := range map[int]Effect{1: Changes, 2: Changes, 3: Empties, 9: Empties} {
+	for abi, want := range map[int]Effect{0: Reads, 1: Changes, 2: Changes, 3: Empties, 9: Empties} {
 		r := RulesOf(&spec.Spec{Ask: true, LandlockABI: abi})
 		for _, e := range []Effect{Reads, Changes, Empties} {
 			if a := r.Confine(r.Proceed(ByLandlock), e); a.Proceeds() != (e <= want) || a.Proceeds() == (a.Errno != 0) {
