@@ -33,6 +33,12 @@ func logged(c sandbox.Connection) string {
 	return fmt.Sprintf("%s %s %d %s %s %s %dx %s", c.Host, c.Address, c.Port, c.Protocol, c.Program, c.Verdict, c.Count, bytes)
 }
 
+// logRow is a program, and the lines of the log about it.
+type logRow struct {
+	what, script string
+	want         []string
+}
+
 // TestConnectionLog: each connection to a host is in the trace with its name, address, program and bytes, also
 // one that is denied, one that another process ends, and one that nobody closed. What stays in the session is
 // not in it, and neither is a host that did not answer.
@@ -79,10 +85,7 @@ def get(host):
     while n < 5000: n += len(s.recv(5000))
     return s
 `
-	for _, c := range []struct {
-		what, script string
-		want         []string
-	}{
+	rows := []logRow{
 		{"closed", `get("name.example").close(); get("name.example").close()`, []string{"name.example ADDR PORT tcp PYTHON allowed 2x 2000/10000"}},
 		{"never closed", `s = get("name.example"); os.kill(os.getpid(), 9)`, []string{"name.example ADDR PORT tcp PYTHON allowed 1x 1000/5000"}},
 		{"closed by another process", `
@@ -99,7 +102,18 @@ try: socket.create_connection((os.environ["ADDR"], int(os.environ["SILENT"]))); 
 except ConnectionRefusedError: pass`, nil},
 		{"in the session", `
 l = socket.create_server(("127.0.0.1", 0)); s = socket.create_connection(l.getsockname()); l.accept()[0].sendall(b"x"); s.recv(1)`, nil},
-	} {
+	}
+	if sandboxtest.HasLayer(t, th.Backend, "connect") {
+		rows = append(rows, logRow{"datagrams", `
+at = os.environ["ADDR"], int(os.environ["PORT"])
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b"x", at); s.sendto(b"x", at)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(at); s.send(b"x")`, []string{"name.example ADDR PORT udp PYTHON allowed 2x unknown"}},
+			logRow{"used twice", `
+import ctypes
+s = get("name.example"); ctypes.CDLL(None).connect(s.fileno(), b"\0" * 16, 16); s.connect((os.environ["ADDR"], int(os.environ["PORT"]))); s.send(b"x"); s.close()`,
+				[]string{"name.example ADDR PORT tcp PYTHON allowed 2x 1/0"}})
+	}
+	for _, c := range rows {
 		names := strings.NewReplacer("ADDR", at.Addr().String(), "PORT", fmt.Sprint(at.Port()), "SHUT", fmt.Sprint(shut), "PYTHON", program)
 		env := append(th.Env("", th.Out), "PORT="+fmt.Sprint(at.Port()), "ADDR="+at.Addr().String(), "SILENT="+fmt.Sprint(silent.Port()), "SHUT="+fmt.Sprint(shut))
 		_, out, trace := sandboxtest.Finish(t, t.Context(), th.Backend, th.Policy, sandbox.Command{

@@ -80,6 +80,8 @@ type callerCache struct {
 	tid        uint32
 	comm, file string // of the thread, as in /proc
 	last       calling
+	// what is what Program returned for it, nil before.
+	what *[2]string
 }
 
 // of is callerOf with the cache. A thread that has executed another program, or a new thread
@@ -100,8 +102,11 @@ func (k *callerCache) of(tid uint32) calling {
 // Program returns what the caller of n runs: the file's path on the host, and its name. Without a file it is the
 // name that the process has.
 func (e *Log) Program(n *notify.Notification) (executable, name string) {
-	executable, name, comm := e.program(e.callers.of(n.TID), e.walk.Look(n) == nil)
-	return executable, cmp.Or(name, comm)
+	if c := e.callers.of(n.TID); e.callers.what == nil {
+		executable, name, comm := e.program(c, e.walk.Look(n) == nil)
+		e.callers.what = &[2]string{executable, cmp.Or(name, comm)}
+	}
+	return e.callers.what[0], e.callers.what[1]
 }
 
 // program returns what c runs: the file's path on the host, its base name, and the comm of c
