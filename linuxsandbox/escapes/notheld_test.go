@@ -2,7 +2,12 @@
 
 package escapes
 
-import "slices"
+import (
+	"slices"
+
+	"codeagent/internal/attack"
+	"codeagent/sandbox"
+)
 
 // wantRows is the number of rows in each setting, so that none is lost.
 var wantRows = map[string]int{
@@ -48,6 +53,17 @@ var notHeld = map[string][]string{
 	"user, no namespaces, Landlock ABI 1": signalRows,
 	"user, no namespaces, Landlock ABI 2": signalRows,
 	"user, no namespaces, Landlock ABI 3": signalRows,
+}
+
+// openRows are those of notHeld, or on a kernel with an old Landlock those of the settings that simulate it.
+func openRows(s attack.Setting, e sandbox.Enforcement) []string {
+	switch {
+	case s.Landlock > 0 || e.LandlockABI == 0 || e.LandlockABI >= 6:
+		return notHeld[s.Name]
+	case slices.Contains(e.Active(), "pidns"):
+		return slices.Concat(notHeld[s.Name], keeperRows)
+	}
+	return signalRows
 }
 
 // keeperRows are those of the Weakness "signals" in a PID namespace, where the parent is the keeper.

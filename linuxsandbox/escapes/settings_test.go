@@ -158,7 +158,7 @@ func verdict(t *testing.T, h *host, s attack.Setting, table []attempt, boxed sce
 			kept++
 		}
 		t.Logf("%-8s %-4s %-52s uid %d %s: bare %q, boxed %q", said, a.escape, a.name, s.UID, strings.Join(e.Active(), "+"), shown[a.name].word, got.word)
-		listed := slices.Contains(notHeld[s.Name], a.name)
+		listed := slices.Contains(openRows(s, e), a.name)
 		switch {
 		case !shown[a.name].landed:
 			fault("%s: does not work without a sandbox either (%s), so nothing is shown", a.name, shown[a.name].word)
