@@ -64,7 +64,7 @@ func Suggest(p Policy, files FileSystem, home string, argv []string, denials []D
 				g.Hosts = appendNew(g.Hosts, h)
 			}
 		case KindSocket:
-			if path.IsAbs(d.Target) && d.Operation == "connect" {
+			if path.IsAbs(d.Target) && d.Operation != "bind" {
 				g.Sockets = appendNew(g.Sockets, d.Target)
 			}
 		case KindSyscall, KindCapability:

@@ -81,6 +81,9 @@ const HarmlessPrefix = "harmless: "
 // ServiceName is the file name, in EnvDir, of the socket of a service on the host.
 const ServiceName = "service.sock"
 
+// MessagesName is that of a service for datagrams.
+const MessagesName = "messages.sock"
+
 // resultPrefix starts the line that a victim prints for each attack. The attack's name and the
 // answer of its call follow, separated by a tab.
 const resultPrefix = "attack result: "

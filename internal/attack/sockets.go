@@ -25,8 +25,12 @@ func service(domain, kind uint64) func() error {
 			return err
 		}
 		defer unix.Close(int(fd))
-		return unix.Connect(int(fd), &unix.SockaddrUnix{Name: filepath.Join(os.Getenv(EnvDir), ServiceName)})
+		return connectService(int(fd), ServiceName)
 	}
+}
+
+func connectService(fd int, name string) error {
+	return unix.Connect(fd, &unix.SockaddrUnix{Name: filepath.Join(os.Getenv(EnvDir), name)})
 }
 
 // optional creates a socket of a family that the kernel may lack. Kernel and sandbox then give the
@@ -41,10 +45,24 @@ func optional(domain, kind, protocol uint64) func() error {
 }
 
 func sockets() []Attack {
+	datagrams := func() error {
+		fd, err := value(unix.SYS_SOCKET, unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(int(fd))
+		return connectService(int(fd), MessagesName)
+	}
+	// pair connects one end of a pair to the host's service for datagrams.
 	pair := func(domain, kind uint64) func() error {
 		return func() error {
 			var fds [2]int32
-			return call(unix.SYS_SOCKETPAIR, uintptr(domain), uintptr(kind), 0, uintptr(unsafe.Pointer(&fds)))
+			if err := call(unix.SYS_SOCKETPAIR, uintptr(domain), uintptr(kind), 0, uintptr(unsafe.Pointer(&fds))); err != nil {
+				return err
+			}
+			defer unix.Close(int(fds[0]))
+			defer unix.Close(int(fds[1]))
+			return connectService(int(fds[0]), MessagesName)
 		}
 	}
 	family := []Answer{{unix.EINVAL, "this kernel lacks the family; an invalid type gets as far as the kernel"}, needsRoot}
@@ -68,7 +86,7 @@ func sockets() []Attack {
 		refused("socket: raw", "E46", socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), root...),
 		inet("socket: ping", "E42", socket(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP), Answer{unix.EACCES, "the sysctl ping_group_range leaves this user out"}),
 		refused("socket: AF_UNIX stream", "E35", service(unix.AF_UNIX, unix.SOCK_STREAM)),
-		refused("socket: AF_UNIX datagram", "E38", socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)),
+		refused("socket: AF_UNIX datagram", "E38", datagrams),
 		refused("socket: AF_UNIX + 2^32", "E35", service(unix.AF_UNIX|high, unix.SOCK_STREAM)),
 		inet("socket: netlink route", "E46", socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)),
 		refused("socket: netlink audit", "E46", socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT), Answer{unix.EPROTONOSUPPORT, "this kernel lacks it"}),

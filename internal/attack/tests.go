@@ -36,11 +36,6 @@ const (
 	// StrangerUID is a user who owns nothing that a command may touch.
 	StrangerUID = 4712
 
-	// FromPair is the escape that a job needs: a datagram from a pair of sockets, to any socket with a path.
-	FromPair = "socket path: " + Pair
-	// Pair is the last part of its name.
-	Pair = "datagram from a pair of sockets"
-
 	helperName = "linux-sandbox-helper"
 	// perTurn is in how many settings a test runs in one turn of CI.
 	perTurn = 2

@@ -100,7 +100,7 @@ func (b *Broker) handlersFor(o Options) handlers {
 			LookUp: func(n *notify.Notification, client *netns.Client, q *netns.Question) bool {
 				return b.posts.add(maxLookUps, func() { b.held.lookUp(n, client, q) })
 			},
-			Records: &b.session.sockets, Network: b.session.Net, Inet: o.Order.Network, AskInet: o.Order.AskNetwork, HostNet: o.Order.HostNet, Taking: o.Taking, Caps: rights.keep, Wake: b.wake,
+			Records: &b.session.sockets, Network: b.session.Net, Inet: o.Order.Network, AskInet: o.Order.AskNetwork, Datagrams: o.Order.Sends(), HostNet: o.Order.HostNet, Taking: o.Taking, Caps: rights.keep, Wake: b.wake,
 		}),
 		rules: b.rules, judge: j, log: log,
 	}
@@ -169,13 +169,7 @@ func (h *handlers) handle(n *notify.Notification) notify.Reply {
 		}
 		return h.rules.Proceed(notify.ByCaller)
 	case unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG:
-		if h.sockets.AskInet {
-			return h.sockets.SendBeside(n)
-		}
-		if errno := h.sockets.Send(n); errno != 0 {
-			return notify.Failed(errno)
-		}
-		return h.rules.Proceed(notify.ByNetwork)
+		return h.sockets.Send(n)
 	}
 	return notify.Failed(unix.ENOSYS)
 }

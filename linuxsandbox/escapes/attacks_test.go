@@ -199,6 +199,13 @@ func (s victims) attempt(t *testing.T, run func(env []string, p *props) (out str
 		t.Fatal(err)
 	}
 	defer service.Close()
+	at := filepath.Join(s.Dir, attack.MessagesName)
+	messages, err := net.ListenPacket("unixgram", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(at)
+	defer messages.Close()
 	var names []string
 	for _, a := range attacks {
 		names = append(names, a.Name)

@@ -103,7 +103,7 @@ func (s *scene) place(i int) place {
 func escapes() []attempt {
 	return slices.Concat(fileEscapes(), wayEscapes(), metadataEscapes(), lockEscapes(), protectedEscapes(), readEscapes(), ownEscapes(),
 		networkEscapes(), socketEscapes(), processEscapes(), sessionEscapes(), setUIDEscapes(), foreignRootEscapes(), chainEscapes(),
-		leftEscapes(), terminalEscapes(), blindEscapes(), raceEscapes(), socketRaces(), duringEscapes(), trustEscapes(), answerEscapes())
+		leftEscapes(), terminalEscapes(), blindEscapes(), raceEscapes(), socketRaces(), datagramRaces(), duringEscapes(), trustEscapes(), answerEscapes())
 }
 
 // These are the environment and the argv[0] of a victim.

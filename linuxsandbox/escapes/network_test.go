@@ -178,7 +178,9 @@ func families() []attempt {
 		family("packet", "E46", "the network", true, unix.AF_PACKET, unix.SOCK_RAW, 0, nil),
 		routes,
 		family("netlink: device events", "-", "the machine's devices", false, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT, nil),
-		family("unix, datagrams", "E38", "path sockets", false, unix.AF_UNIX, unix.SOCK_DGRAM, 0, nil),
+		family("unix, datagrams under a name of the host", "E38", "names of displays and buses", false, unix.AF_UNIX, unix.SOCK_DGRAM, 0, func(fd int) error {
+			return unix.Bind(fd, &unix.SockaddrUnix{Name: fmt.Sprintf("@codeagent-escape-%d", os.Getpid())})
+		}),
 	}
 }
 
@@ -237,12 +239,38 @@ func socketEscapes() []attempt {
 			addr := append([]byte{unix.AF_UNIX, 0}, path...)
 			return onSocket(unix.AF_UNIX, datagram, func(fd int) error { return sendMany(fd, append(addr, 0), t) })
 		}),
-		named(attack.Pair, "E38", "unixgram", "d", func(_ place, path string, t []byte) error {
+		named("datagram from a pair of sockets", "E38", "unixgram", "d", func(_ place, path string, t []byte) error {
 			pair, err := unix.Socketpair(unix.AF_UNIX, datagram, 0)
 			if err != nil {
 				return err
 			}
 			return unix.Sendto(pair[0], t, 0, to(path))
+		}),
+		named("datagrams to an own socket, then to it", "E38", "unixgram", "d", func(p place, path string, t []byte) error {
+			return onSocket(unix.AF_UNIX, datagram, func(own int) error {
+				mine, other := unixSockaddr(p.in+"/own"), unixSockaddr(path)
+				many := [2]message{*messageTo(&mine, t), *messageTo(&other, t)}
+				if err := unix.Bind(own, to(p.in+"/own")); err != nil {
+					return err
+				}
+				return rawCall(unix.SYS_SENDMMSG, uintptr(own), uintptr(unsafe.Pointer(&many)), 2, 0)
+			})
+		}),
+		named("datagram connected to an own socket, sent to it", "E38", "unixgram", "d", func(p place, path string, t []byte) error {
+			return onSocket(unix.AF_UNIX, datagram, func(own int) error {
+				err := errors.Join(unix.Bind(own, to(p.in+"/own")), unix.Connect(own, to(p.in+"/own")))
+				return errors.Join(err, unix.Sendto(own, t, unix.MSG_NOSIGNAL, to(path)))
+			})
+		}),
+		named("datagram through a descriptor", "E38", "unixgram", "d", func(_ place, path string, t []byte) error {
+			return withFD(path, unix.O_PATH, func(fd int) error {
+				return onSocket(unix.AF_UNIX, datagram, func(s int) error { return unix.Sendto(s, t, 0, to(fmt.Sprintf("/proc/self/fd/%d", fd))) })
+			})
+		}),
+		named("datagram whose memory is sent later", "E38", "unixgram", "d", func(_ place, path string, t []byte) error {
+			return onSocket(unix.AF_UNIX, datagram, func(s int) error {
+				return unix.Sendto(s, t, unix.MSG_ZEROCOPY|unix.MSG_MORE|unix.MSG_CONFIRM, to(path))
+			})
 		}),
 		named("datagram pair connected anew", "E38", "unixgram", "d", func(_ place, path string, t []byte) error {
 			pair, err := unix.Socketpair(unix.AF_UNIX, datagram, 0)

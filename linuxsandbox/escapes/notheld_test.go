@@ -11,23 +11,23 @@ import (
 
 // wantRows is the number of rows in each setting, so that none is lost.
 var wantRows = map[string]int{
-	"root":                480,
-	"user":                452,
-	"root, no namespaces": 453,
-	"user, no namespaces": 453,
-	"root in a container": 478,
-	"user in a container": 453,
-	"user, covered /proc": 453,
+	"root":                490,
+	"user":                462,
+	"root, no namespaces": 463,
+	"user, no namespaces": 463,
+	"root in a container": 488,
+	"user in a container": 463,
+	"user, covered /proc": 463,
 
-	"user, Landlock ABI 1":                454,
-	"root, Landlock ABI 2":                480,
-	"user, no namespaces, Landlock ABI 1": 453,
-	"user, no namespaces, Landlock ABI 2": 453,
-	"user, no namespaces, Landlock ABI 3": 453,
-	"user, no Landlock":                   454,
-	"root, no Landlock":                   480,
-	"user, Docker's filter":               453,
-	"root, Docker's filter":               478,
+	"user, Landlock ABI 1":                464,
+	"root, Landlock ABI 2":                490,
+	"user, no namespaces, Landlock ABI 1": 463,
+	"user, no namespaces, Landlock ABI 2": 463,
+	"user, no namespaces, Landlock ABI 3": 463,
+	"user, no Landlock":                   464,
+	"root, no Landlock":                   490,
+	"user, Docker's filter":               463,
+	"root, Docker's filter":               488,
 }
 
 // notHeld names the rows that are not enforced yet in each setting. Enforcement must state the

@@ -40,9 +40,6 @@ func TestEscapesAreMany(t *testing.T) {
 		}
 		names[a.name] = true
 	}
-	if !names[attack.FromPair] {
-		t.Errorf("no row %q, which a job names as its reason", attack.FromPair)
-	}
 	t.Logf("%d distinct attempts at files, processes and the network, %d at the kernel", len(names), len(attack.All()))
 	if len(names) < promised {
 		t.Errorf("%d distinct attempts, want at least %d", len(names), promised)

@@ -24,13 +24,14 @@ type Options struct {
 	// the policy grants that ("full").
 	AllowInet bool
 	// AskInet opens TCP and UDP sockets of codeagent's own network. The broker makes each call that gives
-	// one an address, and each message: no such call ever proceeds. It requires AllowUnix.
+	// one an address: no such call ever proceeds. It requires AskSends.
 	AskInet bool
 	// AllowUnix opens AF_UNIX stream sockets. The broker then makes each of their connections.
 	AllowUnix bool
 	// Ask sends changes of files, of names and of metadata, to the broker.
 	Ask bool
-	// AskSends shows the broker the receiver of each datagram in the session's own network, and who listens there.
+	// AskSends opens AF_UNIX datagram sockets. The broker then sends each message that could have an address, and
+	// sees who listens. It requires AllowUnix and a broker that can copy descriptors.
 	AskSends bool
 	// AskLocks sends flock and ftruncate to the broker; it requires a broker that can copy descriptors.
 	AskLocks bool

@@ -138,6 +138,11 @@ func TestPathSocketsHeld(t *testing.T) {
 		out, in := filepath.Join(filepath.Dir(th.Out), "host"), filepath.Join(th.Dir, "host")
 		cameOut, cameIn := servePath(t, out), servePath(t, in)
 		th.Policy.Protected.Names = append(th.Policy.Protected.Names, "guarded")
+		type refusal struct {
+			kind       sandbox.DenialKind
+			op, target string
+			count      int
+		}
 		text, denials := th.Python(t, `
 out, here = os.environ["TARGET"].replace("file", "host"), "host"
 os.symlink(out, "l"); os.symlink(here, "l2")
@@ -153,7 +158,11 @@ for p in [out + "2", "guarded", "guarded/x", "@"]:
 try: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); print("datagrams")
 except OSError as e: print(e.strerror)`)
 		const no = "Operation not permitted\n"
-		if want := strings.Repeat(no, 10) + "No such file or directory\nbound @\n" + no; text != want {
+		datagrams, refused := "datagrams\n", []refusal(nil)
+		if backendtest.Facts(t, th.Backend).Sockets == sockets.TakesStandIns { // the broker cannot send on copies
+			datagrams, refused = no, []refusal{{sandbox.KindSocket, "socket", "unix datagram", 1}}
+		}
+		if want := strings.Repeat(no, 10) + "No such file or directory\nbound @\n" + datagrams; text != want {
 			t.Errorf("%q, want %q", text, want)
 		}
 		if n := cameOut() + cameIn(); n > 0 {
@@ -162,11 +171,6 @@ except OSError as e: print(e.strerror)`)
 		if _, err := os.Lstat(out + "2"); err == nil {
 			t.Error("a socket was made outside")
 		}
-		type refusal struct {
-			kind       sandbox.DenialKind
-			op, target string
-			count      int
-		}
 		var got []refusal
 		for _, d := range denials {
 			got = append(got, refusal{d.Kind, d.Operation, d.Target, d.Count})
@@ -174,11 +178,10 @@ except OSError as e: print(e.strerror)`)
 				t.Errorf("%+v", d)
 			}
 		}
-		want := []refusal{
+		want := append([]refusal{
 			{sandbox.KindSocket, "connect", out, 4}, {sandbox.KindSocket, "connect", in, 3}, {sandbox.KindSocket, "connect", th.Dir + "/h", 1},
 			{sandbox.KindWrite, "bind", out + "2", 1}, {sandbox.KindProtected, "bind", th.Dir + "/guarded", 1},
-			{sandbox.KindSocket, "socket", "unix datagram", 1},
-		}
+		}, refused...)
 		if !slices.Equal(got, want) {
 			t.Errorf("recorded\n%+v\nwant\n%+v", got, want)
 		}

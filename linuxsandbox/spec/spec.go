@@ -45,7 +45,7 @@ type Spec struct {
 	// which are shut without it.
 	Ask         bool
 	PathSockets bool
-	// Locks requires Ask: the broker carries out flock(2) and ftruncate(2) too.
+	// Locks requires Ask and a broker that copies descriptors. It carries out flock(2) and ftruncate(2) too.
 	Locks bool
 	// Reads requires Ask: the broker sees the opens that only read too.
 	Reads bool
@@ -199,6 +199,12 @@ func (s *Spec) KeptCaps() uint64 {
 		return FileCaps
 	}
 	return 0
+}
+
+// Sends reports whether the broker sends each message that could have an address. In the host's own network,
+// which a policy grants, messages go anywhere.
+func (s *Spec) Sends() bool {
+	return s.AskNetwork || s.PathSockets && s.Locks && (!s.Network || s.HostNet != 0)
 }
 
 // Validate refuses what codeagent never sends.

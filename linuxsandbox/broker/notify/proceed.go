@@ -33,8 +33,6 @@ const (
 	noRule Rule = iota
 	// ByLandlock confines calls that open, make, move or remove files by name.
 	ByLandlock
-	// ByNetwork confines messages, whatever their destination.
-	ByNetwork
 	// ByCaller is for calls that change only the calling process, or that only report
 	// to it: on its own sockets, which stay in its network, or whether it might write a file.
 	ByCaller
@@ -112,10 +110,6 @@ func RulesOf(s *spec.Spec) Rules {
 	}
 	if landlockHolds(s) {
 		r.reasons[ByLandlock] = "Landlock grants no folder for writing"
-	}
-	// The filter denies AF_UNIX datagram sockets, whose messages could name a file.
-	if s.HostNet != 0 && s.Network {
-		r.reasons[ByNetwork] = "the network namespace has no way out"
 	}
 	if s.Mounts != nil && !s.Mounts.HostProc {
 		r.reasons[ByProcesses] = "the PID namespace has no processes but the command's and the keeper"

@@ -155,19 +155,19 @@ func called(e ast.Expr) string {
 // TestRulesOf: the rules of a command follow from what its keeper enforces.
 func TestRulesOf(t *testing.T) {
 	for _, row := range []struct {
-		name                              string
-		spec                              spec.Spec
-		files, network, caller, processes bool
+		name                     string
+		spec                     spec.Spec
+		files, caller, processes bool
 	}{
-		{"no broker for files", spec.Spec{PathSockets: true}, false, false, true, false},
-		{"no mounts", spec.Spec{Ask: true}, true, false, true, false},
-		{"the host's network", spec.Spec{Ask: true, Network: true}, true, false, true, false},
-		{"a network of its own", spec.Spec{Ask: true, Network: true, HostNet: 1}, true, true, true, false},
-		{"a network of its own that is shut", spec.Spec{Ask: true, HostNet: 1}, true, false, true, false},
-		{"mounts", spec.Spec{Ask: true, Mounts: &spec.Mounts{Terminals: true, Writable: []string{"/tmp/ws", "/dev/shm/ws"}}}, true, false, true, true},
-		{"the host's terminal among its own", spec.Spec{Ask: true, Mounts: &spec.Mounts{Terminals: true, Readable: []string{"/dev/pts/3"}}}, false, false, true, true},
-		{"the host's terminals", spec.Spec{Ask: true, Mounts: &spec.Mounts{Readable: []string{"/dev/pts/3"}}}, true, false, true, true},
-		{"the host's /proc", spec.Spec{Ask: true, Mounts: &spec.Mounts{HostProc: true}}, true, false, true, false},
+		{"no broker for files", spec.Spec{PathSockets: true}, false, true, false},
+		{"no mounts", spec.Spec{Ask: true}, true, true, false},
+		{"the host's network", spec.Spec{Ask: true, Network: true}, true, true, false},
+		{"a network of its own", spec.Spec{Ask: true, Network: true, HostNet: 1}, true, true, false},
+		{"a network of its own that is shut", spec.Spec{Ask: true, HostNet: 1}, true, true, false},
+		{"mounts", spec.Spec{Ask: true, Mounts: &spec.Mounts{Terminals: true, Writable: []string{"/tmp/ws", "/dev/shm/ws"}}}, true, true, true},
+		{"the host's terminal among its own", spec.Spec{Ask: true, Mounts: &spec.Mounts{Terminals: true, Readable: []string{"/dev/pts/3"}}}, false, true, true},
+		{"the host's terminals", spec.Spec{Ask: true, Mounts: &spec.Mounts{Readable: []string{"/dev/pts/3"}}}, true, true, true},
+		{"the host's /proc", spec.Spec{Ask: true, Mounts: &spec.Mounts{HostProc: true}}, true, true, false},
 	} {
 		row.spec.LandlockABI = 1
 		r := RulesOf(&row.spec)
@@ -179,7 +179,7 @@ func TestRulesOf(t *testing.T) {
 		for _, is := range []struct {
 			rule Rule
 			want bool
-		}{{ByLandlock, row.files}, {ByNetwork, row.network}, {ByCaller, row.caller}, {ByProcesses, row.processes}, {ByDomain, row.spec.Ask}} {
+		}{{ByLandlock, row.files}, {ByCaller, row.caller}, {ByProcesses, row.processes}, {ByDomain, row.spec.Ask}} {
 			if a := r.Proceed(is.rule); a.Proceeds() != is.want || is.want == (a.Errno != 0) {
 				t.Errorf("%s: %+v, want it to proceed: %v", row.name, a, is.want)
 			}

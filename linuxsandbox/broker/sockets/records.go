@@ -50,6 +50,18 @@ func (r *Records) Full() bool {
 	return r.closed || len(r.list) >= maxBoundSockets
 }
 
+// slashes are so many slashes that no other remembered socket has the address folder/name in the kernel: a
+// receiver answers to it. Descriptors of folders get the same numbers again and again.
+func (r *Records) slashes(folder, name string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := "/"
+	for len(folder+out+name) < maxSocketPath && slices.ContainsFunc(r.list, func(s boundSocket) bool { return s.inner == folder+out+name }) {
+		out += "/"
+	}
+	return out
+}
+
 // remember takes ownership of file, which sock is bound to.
 func (r *Records) remember(file, sock int, called, inner string) {
 	s := boundSocket{file: file, called: called, inner: inner}
@@ -92,6 +104,26 @@ func (r *Records) calledBy(cookie uint64, inner string) (string, bool) {
 		found, count = s.called, count+1
 	}
 	return found, count == 1 && found != inner
+}
+
+// open opens the file of the socket whose address in the kernel is inner, as a receiver learns it. It fails with
+// ENOENT unless one remembered socket has it.
+func (r *Records) open(inner string) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	file := -1
+	for _, s := range r.list {
+		if s.inner == inner {
+			if file >= 0 {
+				return -1, unix.ENOENT
+			}
+			file = s.file
+		}
+	}
+	if file < 0 {
+		return -1, unix.ENOENT
+	}
+	return unix.FcntlInt(uintptr(file), unix.F_DUPFD_CLOEXEC, 0)
 }
 
 // Close forgets all sockets and accepts no more.

@@ -4,9 +4,9 @@ package sockets
 
 import (
 	"encoding/binary"
-	"net/netip"
 	"slices"
 	"time"
+	"unsafe"
 
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/kernel"
@@ -17,8 +17,9 @@ import (
 )
 
 // A message can name its receiver in memory, and a thread can put another socket under the number while
-// the kernel reads. So where the command's sockets are in codeagent's own network (beside.go), the broker
-// sends every message that could have an address: a copy of it, on a copy of the socket.
+// the kernel reads. So the broker sends every message that could have an address: a copy of it, on a copy of
+// the socket. That is why a command can have datagram sockets of AF_UNIX, each message of which reaches
+// any socket with a path.
 
 const (
 	// maxSent bounds what one call sends of a stream; the program sends the rest with the next one.
@@ -44,9 +45,11 @@ const (
 // sentCall is a send that is being made. While it waits it holds the socket, and reads the command's memory
 // anew when it can go on: thousands of threads may wait.
 type sentCall struct {
-	n       notify.Notification
-	name    string
-	sock    int
+	n    notify.Notification
+	name string
+	sock int
+	// held are descriptors that the addresses in out refer to.
+	held    []int
 	domain  int
 	kind    int
 	flags   int
@@ -60,14 +63,22 @@ type sentCall struct {
 }
 
 // outgoing is one message, by where its struct msghdr is in memory; 0 for that of a sendto. to is where it
-// goes, nil for where the socket is connected.
+// goes, encoded; nil for where the socket is connected.
 type outgoing struct {
 	at uint64
-	to unix.Sockaddr
+	to []byte
 }
 
-// SendBeside makes sendto, sendmsg and sendmmsg.
-func (s *Sockets) SendBeside(n *notify.Notification) notify.Reply {
+func (c *sentCall) close() {
+	for _, fd := range append(c.held, c.sock) {
+		unix.Close(fd)
+	}
+}
+
+var sendNames = map[int32]string{unix.SYS_SENDTO: "sendto", unix.SYS_SENDMSG: "sendmsg", unix.SYS_SENDMMSG: "sendmmsg"}
+
+// Send makes sendto, sendmsg and sendmmsg.
+func (s *Sockets) Send(n *notify.Notification) notify.Reply {
 	c := &sentCall{began: s.revocations.Load(), n: *n, name: sendNames[n.NR], flags: int(int32(n.Args[3]))}
 	if n.NR == unix.SYS_SENDMSG {
 		c.flags = int(int32(n.Args[2]))
@@ -79,10 +90,10 @@ func (s *Sockets) SendBeside(n *notify.Notification) notify.Reply {
 	}
 	a, waits := s.send(c)
 	if !waits {
-		unix.Close(c.sock)
+		c.close()
 		return a
 	}
-	return s.later(n, func() { s.finishSending(c) }, func() { unix.Close(c.sock) })
+	return s.later(n, func() { s.finishSending(c) }, c.close)
 }
 
 // passed are the flags of a send that mean the same for a copy of the message. Threat: with MSG_ZEROCOPY the
@@ -91,7 +102,7 @@ const passed = unix.MSG_OOB | unix.MSG_DONTROUTE | unix.MSG_DONTWAIT | unix.MSG_
 
 // send examines the call and tries it. waits: the command's own call would block.
 func (s *Sockets) send(c *sentCall) (a notify.Reply, waits bool) {
-	if c.flags&unix.MSG_FASTOPEN != 0 {
+	if c.flags&unix.MSG_FASTOPEN != 0 && s.AskInet {
 		return notify.Failed(unix.EOPNOTSUPP), false
 	}
 	for _, option := range []struct {
@@ -131,25 +142,20 @@ func (s *Sockets) judge(c *sentCall) (a notify.Reply, ok bool) {
 		count = int(min(uint32(c.n.Args[2]), maxMessages))
 	}
 	for range count {
+		m := outgoing{at: at}
 		name, err := c.receiverName(at)
 		if err == nil && !c.n.Waits() {
 			err = unix.ESRCH
 		}
-		var to netip.AddrPort
-		var r route
-		m := outgoing{at: at}
+		deny := func() notify.Reply { return notify.Failed(s.Unread(&c.n, c.name, sandbox.KindNetwork, err)) }
 		if err == nil {
-			to, r = s.receiver(c, &m, name)
+			deny = s.receiver(c, &m, name)
 		}
 		switch {
-		case (err != nil || r.errno != 0) && len(c.out) > 0:
+		case deny != nil && len(c.out) > 0:
 			return a, true // the program sends this one again as the first
-		case err != nil:
-			return notify.Failed(s.Unread(&c.n, c.name, sandbox.KindNetwork, err)), false
-		case r.denied:
-			return s.denyHost(&c.n, c.name, to, r.errno), false
-		case r.errno != 0:
-			return notify.Failed(r.errno), false
+		case deny != nil:
+			return deny(), false
 		}
 		c.out = append(c.out, m)
 		at += messagesEach
@@ -176,34 +182,69 @@ func (c *sentCall) receiverName(at uint64) ([]byte, error) {
 	return notify.ReadMemory(c.n.Thread(), from, int(size))
 }
 
-// receiver judges the receiver of a message, and sets it.
-func (s *Sockets) receiver(c *sentCall, m *outgoing, name []byte) (to netip.AddrPort, r route) {
+// receiver judges the receiver of a message, and sets it. If it may not get the message, deny answers the call.
+func (s *Sockets) receiver(c *sentCall, m *outgoing, name []byte) (deny func() notify.Reply) {
+	fails := func(errno unix.Errno) func() notify.Reply {
+		return func() notify.Reply { return notify.Failed(errno) }
+	}
 	switch {
-	case c.domain == unix.AF_NETLINK:
-		if len(name) > 0 && !toKernel(name) {
-			return to, route{errno: unix.EPERM}
-		}
-		m.to = &unix.SockaddrNetlink{Family: unix.AF_NETLINK}
-		return to, r
-	case c.domain == unix.AF_UNIX && c.kind == unix.SOCK_DGRAM:
-		return to, route{errno: unix.EPERM} // each message could have an address of its own
-	case c.domain == unix.AF_UNIX, c.kind == unix.SOCK_STREAM, len(name) == 0:
-		return to, r // it goes where the socket is connected
+	case c.domain == unix.AF_UNIX && c.kind == unix.SOCK_DGRAM && len(name) > 0:
+		return s.unixReceiver(c, m, name)
+	case c.domain == unix.AF_UNIX:
+		return nil // it goes where the socket is connected
+	case inNetwork(c.sock, s.HostNet):
+		return fails(unix.EPERM) // a granted service passed it to the command
+	case c.domain == unix.AF_NETLINK && (len(name) == 0 || toKernel(name)):
+		// Threat: to a message with an address the kernel lends the rights of codeagent alone, which made the
+		// network. Without one the command needs them too.
+		return nil
 	case c.domain != unix.AF_INET && c.domain != unix.AF_INET6:
-		return to, route{errno: unix.EPERM}
+		return fails(unix.EPERM)
+	case len(name) == 0, c.kind == unix.SOCK_STREAM && c.flags&unix.MSG_FASTOPEN == 0:
+		return nil
 	}
 	to, parsed := netns.ParseAddress(name)
 	if !parsed || c.domain == unix.AF_INET && to.Addr().Is6() {
-		return to, route{errno: unix.EAFNOSUPPORT}
+		return fails(unix.EAFNOSUPPORT)
 	}
 	is, known := netns.SocketOf(c.sock, c.domain)
 	if !known {
-		return to, route{errno: unix.ENOPROTOOPT}
+		return fails(unix.ENOPROTOOPT)
 	}
-	if r = s.routeTo(&c.n, is, to); r.errno == 0 {
-		m.to = netns.Sockaddr(r.to, c.domain)
+	if !s.AskInet {
+		if len(c.out) == 0 {
+			s.noteReceiver(&c.n, is, to, c.name)
+		}
+		m.to = netns.SocketAddress(to, c.domain)
+		return nil
 	}
-	return to, r
+	r := s.routeTo(&c.n, is, to)
+	switch {
+	case r.denied:
+		return func() notify.Reply { return s.denyHost(&c.n, c.name, to, r.errno) }
+	case r.errno != 0:
+		return fails(r.errno)
+	}
+	m.to = netns.SocketAddress(r.to, c.domain)
+	return nil
+}
+
+// unixReceiver judges the receiver of a datagram of AF_UNIX.
+func (s *Sockets) unixReceiver(c *sentCall, m *outgoing, name []byte) (deny func() notify.Reply) {
+	path, abstract, errno := unixName(name)
+	switch {
+	case errno != 0:
+		return func() notify.Reply { return notify.Failed(errno) }
+	case abstract && s.sharesNames(c.sock):
+		return func() notify.Reply { return s.refuseSocket(&c.n, c.name, sandbox.KindSocket, shownName(path)) }
+	case abstract:
+		m.to = name
+		return nil
+	}
+	file, _, deny := s.reach(&c.n, c.name, path)
+	c.held = append(c.held, file)
+	m.to = unixAddress(descriptorPath(file))
+	return deny
 }
 
 // try sends what it can without blocking.
@@ -270,8 +311,21 @@ func (c *sentCall) sendOne(m *outgoing) (n, whole int, err error) {
 	if !c.n.Waits() { // memory and descriptors may be another process's by now
 		return 0, 0, unix.ESRCH
 	}
-	n, err = unix.SendmsgN(c.sock, data[min(c.bytes, len(data)):], control, m.to, c.flags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	n, err = sendMessage(c.sock, data[min(c.bytes, len(data)):], control, m.to, c.flags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	return n, len(data), err
+}
+
+// sendMessage is sendmsg(2) with an encoded address.
+func sendMessage(sock int, data, control, to []byte, flags int) (int, error) {
+	h := unix.Msghdr{Name: unsafe.SliceData(to), Namelen: uint32(len(to)), Control: unsafe.SliceData(control), Iov: &unix.Iovec{Base: unsafe.SliceData(data)}}
+	h.Iov.SetLen(len(data))
+	h.SetIovlen(1)
+	h.SetControllen(len(control))
+	n, _, errno := unix.Syscall(unix.SYS_SENDMSG, uintptr(sock), uintptr(unsafe.Pointer(&h)), uintptr(flags))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
 }
 
 // done is the reply: the bytes that were sent, or the messages.
@@ -387,7 +441,7 @@ func readHeader(tid int, at uint64) (h header, err error) {
 // data reads the bytes of a message, of a stream as much as one call sends.
 func (c *sentCall) data(pieces []piece) (out []byte, err error) {
 	most := uint64(maxSent)
-	if c.kind == unix.SOCK_DGRAM || c.kind == unix.SOCK_RAW {
+	if c.domain != unix.AF_UNIX && c.kind != unix.SOCK_STREAM {
 		most = maxDatagram
 	}
 	for _, p := range pieces {

@@ -70,6 +70,9 @@ type Options struct {
 	// AskInet: the command has TCP and UDP sockets of codeagent's own network, and the broker makes each call
 	// that gives one an address.
 	AskInet bool
+	// Datagrams: the broker sends each message that could have an address, so the command has datagram sockets
+	// of AF_UNIX.
+	Datagrams bool
 	// Access is how the broker copies the command's sockets.
 	Taking Access
 	// Caps are the capabilities of the command.
@@ -185,7 +188,7 @@ func (s *Sockets) perform(k *socketCall) notify.Reply {
 		return s.unixCall(k)
 	case inNetwork(k.sock, s.HostNet):
 		// A socket of the host's network, which a granted service passed to the command.
-		return s.refuseSocket(k, sandbox.KindSyscall, k.name)
+		return s.refuseSocket(k.Notification, k.name, sandbox.KindSyscall, k.name)
 	case inet && s.HostNet != 0:
 		is, ok := netns.SocketOf(k.sock, k.domain)
 		if !ok {
@@ -201,7 +204,7 @@ func (s *Sockets) perform(k *socketCall) notify.Reply {
 	case inet, (s.Inet || s.AskInet) && k.domain == unix.AF_NETLINK && toKernel(k.addr):
 		return s.bindOrConnect(k)
 	}
-	return s.refuseSocket(k, sandbox.KindSyscall, k.name)
+	return s.refuseSocket(k.Notification, k.name, sandbox.KindSyscall, k.name)
 }
 
 // bindOrConnect makes the call with its own address.
@@ -213,8 +216,8 @@ func (s *Sockets) bindOrConnect(k *socketCall) notify.Reply {
 }
 
 // refuseSocket denies a call that cannot be granted, and records the denial.
-func (s *Sockets) refuseSocket(k *socketCall, kind sandbox.DenialKind, target string) notify.Reply {
-	s.Record(k.Notification, sandbox.Denial{Kind: kind, Operation: k.name, Target: target, Errno: "EPERM"})
+func (s *Sockets) refuseSocket(n *notify.Notification, call string, kind sandbox.DenialKind, target string) notify.Reply {
+	s.Record(n, sandbox.Denial{Kind: kind, Operation: call, Target: target, Errno: "EPERM"})
 	return notify.Failed(unix.EPERM)
 }
 

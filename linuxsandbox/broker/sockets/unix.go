@@ -31,45 +31,67 @@ func unixAddress(path string) []byte {
 	return append(append(addr, path...), 0)
 }
 
+// unixName returns the name in a struct sockaddr_un, of an abstract one without the NUL in front.
+func unixName(addr []byte) (name string, abstract bool, errno unix.Errno) {
+	switch {
+	case len(addr) <= 2 || len(addr) > unix.SizeofSockaddrUnix || *(*uint16)(unsafe.Pointer(&addr[0])) != unix.AF_UNIX:
+		return "", false, unix.EINVAL
+	case addr[2] == 0:
+		return string(addr[3:]), true, 0
+	}
+	return unix.ByteSliceToString(addr[2:]), false, 0
+}
+
 // unixCall answers a call on an AF_UNIX socket.
 func (s *Sockets) unixCall(k *socketCall) notify.Reply {
 	kind, err := unix.GetsockoptInt(k.sock, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
-	if kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET {
-		// The command was started with a datagram socket: each of its messages could carry
-		// an address.
-		return s.refuseSocket(k, sandbox.KindSyscall, k.name)
+	datagrams := kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET
+	if datagrams && !s.Datagrams {
+		// The command was started with such a socket: each of its messages could carry an address.
+		return s.refuseSocket(k.Notification, k.name, sandbox.KindSyscall, k.name)
 	}
-	const most = unix.SizeofSockaddrUnix
-	addr := k.addr
-	if len(addr) < 2 || len(addr) > most || *(*uint16)(unsafe.Pointer(&addr[0])) != unix.AF_UNIX {
-		return notify.Failed(unix.EINVAL)
+	if len(k.addr) >= 2 && len(k.addr) <= unix.SizeofSockaddrUnix {
+		switch family := *(*uint16)(unsafe.Pointer(&k.addr[0])); {
+		case family == unix.AF_UNSPEC && datagrams && !k.bind:
+			return s.connect(k, k.addr[:2]) // disconnects the socket
+		case family == unix.AF_UNIX && len(k.addr) == 2 && k.bind:
+			return s.abstractCall(k, "") // the kernel chooses a name
+		}
 	}
-	if len(addr) == 2 && !k.bind {
-		return notify.Failed(unix.EINVAL)
+	name, abstract, errno := unixName(k.addr)
+	switch {
+	case errno != 0:
+		return notify.Failed(errno)
+	case abstract:
+		return s.abstractCall(k, name)
+	case k.bind:
+		return s.MakeFile(k.Notification, name, func(at pathwalk.Spot, mask, own uint32) unix.Errno { return s.bindAt(k.sock, at, mask, own) })
 	}
-	if len(addr) == 2 || addr[2] == 0 {
-		return s.abstractCall(k)
-	}
-	path := unix.ByteSliceToString(addr[2:])
-	if k.bind {
-		return s.MakeFile(k.Notification, path, func(at pathwalk.Spot, mask, own uint32) unix.Errno { return s.bindAt(k.sock, at, mask, own) })
-	}
-	return s.connectPath(k, path)
+	return s.connectPath(k, name)
 }
 
-// abstractCall answers a call with an abstract name. Such a name belongs to the socket's
-// network namespace. In the shared network all names belong to the session's commands. In
-// the host's network, displays and message buses have some. Landlock's scope confines the
-// command's calls but not the broker's, so the broker denies these.
-func (s *Sockets) abstractCall(k *socketCall) notify.Reply {
-	if s.HostNet == 0 || inNetwork(k.sock, s.HostNet) {
-		return s.refuseSocket(k, sandbox.KindSocket, "@"+strings.ToValidUTF8(string(k.addr[min(3, len(k.addr)):]), "?"))
+// abstractCall answers a call with an abstract name.
+func (s *Sockets) abstractCall(k *socketCall, name string) notify.Reply {
+	if s.sharesNames(k.sock) {
+		return s.refuseSocket(k.Notification, k.name, sandbox.KindSocket, shownName(name))
 	}
 	return s.bindOrConnect(k)
 }
+
+// sharesNames reports whether the host's programs have the same abstract names as the socket. Such a name
+// belongs to the socket's network namespace. In the shared network all names belong to the session's commands.
+// In the host's network, displays and message buses have some. Landlock's scope confines the command's calls but
+// not the broker's, so the broker denies these.
+func (s *Sockets) sharesNames(sock int) bool { return s.HostNet == 0 || inNetwork(sock, s.HostNet) }
+
+// shownName is how a denial shows an abstract name.
+func shownName(name string) string { return "@" + strings.ToValidUTF8(name, "?") }
+
+// descriptorPath leads to the open file itself, whatever its name is by now.
+func descriptorPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // bindAt makes a socket's file. mask is the umask of the command, own that of codeagent. It binds to a single name in an open folder, so that no
 // part of the path can be exchanged.
@@ -78,7 +100,7 @@ func (s *Sockets) abstractCall(k *socketCall) notify.Reply {
 // cannot change its own umask alone everywhere, since containers deny unshare. So bindAt
 // narrows the socket's mode for the call, and sets the file's mode right after.
 func (s *Sockets) bindAt(sock int, at pathwalk.Spot, mask, own uint32) unix.Errno {
-	inner := "/proc/self/fd/" + strconv.Itoa(at.Dir) + "/" + at.Last
+	inner := descriptorPath(at.Dir) + s.Records.slashes(descriptorPath(at.Dir), at.Last) + at.Last
 	if len(inner) > maxSocketPath {
 		return unix.ENAMETOOLONG
 	}
@@ -106,45 +128,62 @@ func (s *Sockets) bindAt(sock int, at pathwalk.Spot, mask, own uint32) unix.Errn
 
 // connectPath connects to the socket at path, if the command may reach it.
 func (s *Sockets) connectPath(k *socketCall, path string) notify.Reply {
-	file, err := s.Walk.Open(k.Notification, pathwalk.Name{Dir: unix.AT_FDCWD, Path: path})
+	file, granted, deny := s.reach(k.Notification, k.name, path)
+	if deny != nil {
+		a := deny()
+		unix.Close(file)
+		return a
+	}
+	if granted != "" {
+		s.noteGranted(k.sock, granted)
+	}
+	return s.connect(k, unixAddress(descriptorPath(file)), file)
+}
+
+// reach opens the socket at path. The caller closes file, which may be -1. If the command may not reach it, deny
+// answers the call before that. granted is the path by which the policy names it, "" for a socket of the session.
+func (s *Sockets) reach(n *notify.Notification, call, path string) (file int, granted string, deny func() notify.Reply) {
+	opened, err := s.Walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: path})
 	if err == unix.ENOENT && slices.Contains(s.Policy.Sockets, path) {
 		// A granted socket of the host's, hidden by a mount of the command's own.
-		file, err = kernel.OpenPath(path)
+		opened, err = kernel.OpenPath(path)
+	} else if err == unix.ENOENT {
+		opened, err = s.Records.open(path)
 	}
 	if err != nil {
-		return notify.Failed(s.Unread(k.Notification, k.name, sandbox.KindSocket, err))
+		return -1, "", func() notify.Reply { return notify.Failed(s.Unread(n, call, sandbox.KindSocket, err)) }
 	}
-	defer unix.Close(file)
+	file, err = kernel.DupAbove(opened, kernel.LowestFD)
+	unix.Close(opened)
 	var st unix.Stat_t
-	if err := unix.Fstat(file, &st); err != nil {
-		return notify.Failed(kernel.ErrnoOf(err))
+	if err == nil {
+		err = unix.Fstat(file, &st)
 	}
-	if !k.Waits() {
-		return notify.Failed(unix.ESRCH)
+	switch {
+	case err != nil:
+	case !n.Waits():
+		err = unix.ESRCH
+	case unix.Access(descriptorPath(file), unix.W_OK) == unix.EACCES:
+		err = unix.EACCES // as without a sandbox
+	case st.Mode&unix.S_IFMT != unix.S_IFSOCK:
+		err = unix.ECONNREFUSED
 	}
-	link := "/proc/self/fd/" + strconv.Itoa(file)
-	if unix.Access(link, unix.W_OK) == unix.EACCES {
-		return notify.Failed(unix.EACCES) // as without a sandbox
+	if err != nil {
+		return file, "", func() notify.Reply { return notify.Failed(kernel.ErrnoOf(err)) }
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
-		return notify.Failed(unix.ECONNREFUSED)
-	}
-	target := s.Walk.PolicyPath(file)
-	reachable := s.Records.has(&st) || slices.Contains(s.Policy.Sockets, target)
+	target, own := s.Walk.PolicyPath(file), s.Records.has(&st)
+	reachable := own || slices.Contains(s.Policy.Sockets, target)
 	if judged := s.Policy.JudgeRead(target); !reachable || !judged.Allowed {
 		kind := sandbox.KindSocket
 		if reachable {
 			kind = judged.Kind
 		}
-		return s.Refuse(k.Notification, Refusal{Call: k.name, Denial: sandbox.Denial{Kind: kind, Target: target}, Errno: unix.EPERM, File: file, Asked: path})
+		return file, "", func() notify.Reply {
+			return s.Refuse(n, Refusal{Call: call, Denial: sandbox.Denial{Kind: kind, Target: target}, Errno: unix.EPERM, File: file, Asked: path})
+		}
 	}
-	// Connect to the open file itself, whatever its name is by now.
-	held, err := kernel.DupAbove(file, kernel.LowestFD)
-	if err != nil {
-		return notify.Failed(kernel.ErrnoOf(err))
+	if !own {
+		granted = target
 	}
-	if !s.Records.has(&st) {
-		s.noteGranted(k.sock, target)
-	}
-	return s.connect(k, unixAddress("/proc/self/fd/"+strconv.Itoa(held)), held)
+	return file, granted, nil
 }
