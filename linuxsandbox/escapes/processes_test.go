@@ -123,6 +123,23 @@ func processEscapes() []attempt {
 
 // foreignEscapes make calls on other processes, and examine codeagent itself.
 func foreignEscapes() []attempt {
+	taken := onFriend("a descriptor of another process", "E39", "the user's other processes", func(pid int) error {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			return err
+		}
+		got, err := unix.PidfdGetfd(fd, 0, 0)
+		if err == nil {
+			unix.Close(got)
+		}
+		return err
+	})
+	taken.cannot = func(s attack.Setting) string {
+		if s.Surroundings == attack.SurroundDocker {
+			return "Docker's filter refuses copies of descriptors"
+		}
+		return ""
+	}
 	const sched = "the scheduling and limits of the user's other processes"
 	rows := []attempt{
 		onFriend("trace another process", "E39", "the user's other processes", func(pid int) error { return unix.PtraceSeize(pid) }),
@@ -138,17 +155,7 @@ func foreignEscapes() []attempt {
 			set.Set(0)
 			return unix.SchedSetaffinity(pid, &set)
 		}),
-		onFriend("a descriptor of another process", "E39", "the user's other processes", func(pid int) error {
-			fd, err := unix.PidfdOpen(pid, 0)
-			if err != nil {
-				return err
-			}
-			got, err := unix.PidfdGetfd(fd, 0, 0)
-			if err == nil {
-				unix.Close(got)
-			}
-			return err
-		}),
+		taken,
 	}
 	codeagent := func(name, escape string, do func(p place) error) attempt {
 		return attempt{name: "codeagent: " + name, escape: escape, protects: "codeagent itself, its keys and what it has open", word: true, do: do}

@@ -60,7 +60,7 @@ func missingHints(layers []sandbox.Layer, cannot error) []string {
 		switch l.Name {
 		case "landlock":
 			out = append(out, "Landlock needs Linux 5.13 or later, built with CONFIG_SECURITY_LANDLOCK and with landlock in the list of the boot parameter lsm=; "+
-				"in a container its runtime must let the calls landlock_create_ruleset, landlock_add_rule and landlock_restrict_self through.")
+				"in a container its runtime must let the calls landlock_create_ruleset, landlock_add_rule and landlock_restrict_self through. gVisor has none: use another runtime there, such as runc. Where namespaces work, commands run without Landlock too.")
 		case "seccomp":
 			out = append(out, "seccomp needs a kernel built with CONFIG_SECCOMP_FILTER; in a container its runtime must let the call seccomp through.")
 		}
