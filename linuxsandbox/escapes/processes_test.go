@@ -24,7 +24,7 @@ import (
 // harms is a row that ends or stops a friend; do gets its pid.
 func harms(name, escape string, do func(pid int) error) attempt {
 	a := onFriend(name, escape, "the user's other processes", do)
-	a.word = false
+	a.word, a.weakness = false, "signals"
 	a.landed = func(_ *host, p place) bool { return harmed(friendOf(p)) }
 	return a
 }
