@@ -159,10 +159,10 @@ const (
 	Host
 )
 
-// Listener reports who receives at the loopback address to, and the cookie of the socket. If the kernel
-// gives no answer, it is the host.
-func (n *Network) Listener(protocol int, to netip.AddrPort) (Listener, uint64) {
-	s, ok := n.host.receiver(protocol, to)
+// Listener reports who receives at the loopback address to what from sends, which may be the zero address, and the
+// cookie of the socket. If the kernel gives no answer, it is the host.
+func (n *Network) Listener(protocol int, to, from netip.AddrPort) (Listener, uint64) {
+	s, ok := n.host.receiver(protocol, to, from)
 	switch {
 	case !ok:
 		return Host, 0

@@ -41,17 +41,21 @@ const (
 // takes reports whether a socket of the protocol, IPPROTO_TCP or IPPROTO_UDP, receives what is sent
 // to the loopback address at. ok is false if the kernel gives no answer.
 func (d *inetDiag) takes(protocol int, at netip.AddrPort) (taken, ok bool) {
-	s, ok := d.receiver(protocol, at)
+	s, ok := d.receiver(protocol, at, netip.AddrPort{})
 	return s.found, ok
 }
 
-// receiver is the socket of takes.
-func (d *inetDiag) receiver(protocol int, at netip.AddrPort) (s diagSocket, ok bool) {
-	from := loopback4
-	if at.Addr().Is6() {
-		from = netip.IPv6Loopback()
+// receiver is the socket of takes for what comes from the address from. A connected datagram socket receives from
+// one address alone.
+func (d *inetDiag) receiver(protocol int, at, from netip.AddrPort) (s diagSocket, ok bool) {
+	if from.Addr().Is4() != at.Addr().Is4() || from.Addr().IsUnspecified() || !from.IsValid() {
+		by := loopback4 // the kernel sends it from there
+		if at.Addr().Is6() {
+			by = netip.IPv6Loopback()
+		}
+		from = netip.AddrPortFrom(by, from.Port())
 	}
-	return d.find(protocol, at, netip.AddrPortFrom(from, 0))
+	return d.find(protocol, at, from)
 }
 
 // diagSocket is what the kernel reports about a socket. cookie identifies it, and uid is its owner. bytes are

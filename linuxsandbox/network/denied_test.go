@@ -168,9 +168,10 @@ for family, everywhere in (socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::"):
 quiet = tcp(); quiet.listen(); print(quiet.getsockname()[0])
 mine = udp(); mine.bind(("0.0.0.0", 0)); at = mine.getsockname(); other = udp()
 print(at[0], other.sendto(b"xy", ("127.0.0.1", at[1]))); got, back = mine.recvfrom(9); print(got, mine.sendto(b"back", back), other.recv(9))
+other.connect(("127.0.0.1", at[1])); other.send(b"conn"); got, back = mine.recvfrom(9); print(got, say(mine.sendto, b"answer", back), other.recv(9))
 a, b = socket.socketpair(); print(a.sendmsg([b"pair"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, (1).to_bytes(4, "little"))]), socket.recv_fds(b, 9, 1)[0])
 print(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).fileno() > 0, bool(socket.if_nameindex()))`))
-	want := "101 101 101\n111 111 98\n98 99\n101 101 101\n111 95\n93 92\n127.0.0.1 done\nb'through' True\n::ffff:127.0.0.1 done\nb'through' True\n127.0.0.1\n0.0.0.0 2\nb'xy' 4 b'back'\n4 b'pair'\nTrue True\n"
+	want := "101 101 101\n111 111 98\n98 99\n101 101 101\n111 95\n93 92\n127.0.0.1 done\nb'through' True\n::ffff:127.0.0.1 done\nb'through' True\n127.0.0.1\n0.0.0.0 2\nb'xy' 4 b'back'\nb'conn' 6 b'answer'\n4 b'pair'\nTrue True\n"
 	if text != want {
 		t.Errorf("%q, want %q", text, want)
 	}

@@ -26,6 +26,8 @@ import (
 // route is where a connection or a message goes.
 type route struct {
 	to netip.AddrPort
+	// from is the address of a datagram socket of the command.
+	from netip.AddrPort
 	// listener is the cookie of the session's socket that receives it; 0 for no socket of the session's.
 	listener uint64
 	// tunnel is set if it is reached through a proxy.
@@ -61,9 +63,13 @@ func (s *Sockets) routeTo(n *notify.Notification, is netns.Socket, to netip.Addr
 	case !to.Addr().IsLoopback():
 		return route{errno: unix.ENETUNREACH, denied: true}
 	}
-	switch who, cookie := s.Network.Listener(is.Protocol, to); who {
+	var from netip.AddrPort
+	if is.Protocol != unix.IPPROTO_TCP {
+		from, _ = netns.LocalAddress(is.FD)
+	}
+	switch who, cookie := s.Network.Listener(is.Protocol, to, from); who {
 	case netns.Session:
-		return route{to: to, listener: cookie}
+		return route{to: to, from: from, listener: cookie}
 	case netns.Nobody:
 		return route{errno: unix.ECONNREFUSED}
 	}
@@ -114,7 +120,7 @@ func (s *Sockets) besideCall(k *socketCall, is netns.Socket) notify.Reply {
 	}
 	if r.listener != 0 {
 		k.same = func() bool {
-			_, cookie := s.Network.Listener(is.Protocol, r.to)
+			_, cookie := s.Network.Listener(is.Protocol, r.to, r.from)
 			return cookie == r.listener
 		}
 	}
@@ -137,7 +143,7 @@ func (s *Sockets) bindBeside(k *socketCall, is netns.Socket, to netip.AddrPort) 
 		at = netns.Everywhere(is.Domain)
 	case to.Addr().IsLoopback() && to.Port() == 0:
 	case to.Addr().IsLoopback():
-		if who, _ := s.Network.Listener(is.Protocol, to); who == netns.Host {
+		if who, _ := s.Network.Listener(is.Protocol, to, netip.AddrPort{}); who == netns.Host {
 			return notify.Failed(unix.EADDRINUSE)
 		}
 	case netns.HostHas(to.Addr()):
