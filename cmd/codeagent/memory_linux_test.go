@@ -46,12 +46,13 @@ func TestMemory(t *testing.T) {
 	}
 	term.Write("go on\r")
 	term.WaitFor("a second")
+	term.WaitGone(working)
 	requests := server.Requests()
 	if last := requests[len(requests)-1]; !strings.Contains(last.Instructions, "- never guess") || strings.Contains(requests[0].Instructions, "never guess") {
 		t.Errorf("the request has not what was added:\n%s", last.Instructions)
 	}
 	term.Write("/undo\r")
-	term.WaitFor("CLAUDE.md")
+	term.WaitFor("Enter undoes these changes")
 	term.WaitFor("never guess")
 	term.Write("\r")
 	term.WaitFor("undone: 1 file")
