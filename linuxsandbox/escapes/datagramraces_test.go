@@ -4,6 +4,7 @@ package escapes
 
 import (
 	"os"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -88,7 +89,12 @@ func messageChanging(nr uintptr, own int, mine, other sockaddr, token []byte) tr
 	}
 	addr := mine
 	m := messageTo(&addr, token)
-	stop := swapped(func() { addr = other; addr = mine })
+	stop := swapped(func() {
+		addr = other
+		runtime.Gosched() // else the compiler drops the first assignment
+		addr = mine
+		runtime.Gosched()
+	})
 	args := [6]uintptr{uintptr(out), uintptr(unsafe.Pointer(m)), unix.MSG_DONTWAIT}
 	switch nr {
 	case unix.SYS_SENDMMSG:
