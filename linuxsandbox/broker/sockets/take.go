@@ -14,10 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// pidfdThread is PIDFD_THREAD of Linux 6.9. Before, the first thread stands for all of a process, which
+// usually share their descriptors.
+const pidfdThread = unix.O_EXCL
+
 // TakeFD returns the broker's own copy of a descriptor of the thread. Calls on the copy act
 // on that open file, even if the thread puts another file under the number.
 func TakeFD(tid int, fd int32) (int, error) {
-	const pidfdThread = unix.O_EXCL // PIDFD_THREAD, Linux 6.9; threads usually share their descriptors
 	pidfd, err := unix.PidfdOpen(tid, pidfdThread)
 	if err == unix.EINVAL {
 		pidfd, err = unix.PidfdOpen(kernel.ProcessOf(tid), 0)
@@ -103,11 +106,35 @@ const (
 	TakesStandIns
 )
 
+// onlyProcesses reports whether the kernel has no PIDFD_THREAD.
+func onlyProcesses() bool {
+	pidfd, err := unix.PidfdOpen(unix.Getpid(), pidfdThread)
+	if err == nil {
+		unix.Close(pidfd)
+	}
+	return err == unix.EINVAL
+}
+
+// ownCopy copies a descriptor of this process, as TakeFD does.
+func ownCopy() (int, error) {
+	own, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(own)
+	return TakeFD(unix.Getpid(), int32(own))
+}
+
 // HowToTake tests the access to the sockets of a confined thread, on a thread with the
-// rights of a broker. number is a socket of the confined thread.
+// rights of a broker that may read the confined thread's memory. number is a socket of the confined thread.
 func HowToTake(tid int, number int32) (Access, error) {
 	how := TakesCopies
 	sock, err := TakeFD(tid, number)
+	if err == unix.EPERM && onlyProcesses() {
+		// The first thread here is the keeper's, which is not confined; a command's is. Copies need the right
+		// by which memory is read (PTRACE_MODE_ATTACH), so what is left to test is the call itself.
+		sock, err = ownCopy()
+	}
 	if err == unix.EPERM || err == unix.ENOSYS {
 		how = TakesStandIns
 		if _, err := socketInode(tid, number); err != nil {
