@@ -104,6 +104,7 @@ func messageChanging(nr uintptr, own int, mine, other sockaddr, token []byte) tr
 	}
 	return trying{func() bool {
 		_, _, errno := unix.Syscall6(nr, args[0], args[1], args[2], args[3], args[4], args[5])
+		runtime.KeepAlive(m) // args has only its number
 		return errno == 0 && !arrived(own)
 	}, func() { stop(); unix.Close(out) }}
 }
