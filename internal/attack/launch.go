@@ -251,7 +251,7 @@ func Surrounded(surroundings string) error {
 		return nil
 	case surroundings == SurroundNoLandlock:
 		if errno := call(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, 1); errno != unix.ENOSYS {
-			return fmt.Errorf("Landlock answers %v", errno)
+			return fmt.Errorf("making a ruleset answers %v", errno)
 		}
 		return nil
 	case err == nil:
