@@ -20,8 +20,8 @@ type need struct {
 	refusal event.Refusal
 }
 
-// note records which connections a call made, and what a command needed and was refused. A command that passed removes the needs that
-// it met. With Bounds.Refused the first need ends the turn.
+// note records which connections a call made, and what a command needed and was refused. A command that passed
+// removes the needs that it met. With Bounds.Refused the first need ends the turn.
 func (c *toolCall) note(res tools.Result) {
 	a, v := c.turn.agent, res.Verdict
 	server := ""

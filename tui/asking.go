@@ -79,6 +79,15 @@ func answered(m *app, a question.Answered) tea.Cmd {
 	return m.do(m.modes.Answered(a))
 }
 
+// showPanel shows an overlay over the transcript; nil closes what is there.
+func (m *app) showPanel(o part.Overlay) tea.Cmd {
+	if m.panel = o; o != nil {
+		return open(m, o)
+	}
+	m.left = m.now()
+	return nil
+}
+
 // do does what a part wants.
 func (m *app) do(intent part.Intent) tea.Cmd {
 	defer m.leaveStalePage()
@@ -118,10 +127,7 @@ func (m *app) do(intent part.Intent) tea.Cmd {
 	case *undoing.Undone:
 		m.transcript.Add(w)
 	case part.Show:
-		if m.panel = w.Overlay; m.panel != nil {
-			return open(m, m.panel)
-		}
-		m.left = m.now()
+		return m.showPanel(w.Overlay)
 	case part.Quit:
 		return tea.Quit
 	case part.All:

@@ -173,7 +173,7 @@ func (m *app) back() tea.Cmd {
 	q := m.docks.Front()
 	switch {
 	case m.panel != nil:
-		m.panel, m.left = nil, m.now()
+		return m.showPanel(nil)
 	case m.modes.Asks(q):
 		return m.do(m.modes.Forget())
 	case q != nil && q.Armed():
