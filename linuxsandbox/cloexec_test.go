@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"codeagent/internal/attack"
+	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // Commands run in a container whose filter refuses close_range and faccessat2, with only
-// descriptors 0 to 2 open.
+// descriptors 0 to 2 open, and the broker takes copies of their sockets on a kernel without PIDFD_THREAD.
 func TestOldContainerFilter(t *testing.T) {
 	for name, uid := range map[string]int{"root": 0, "user": attack.PlainUser} {
 		t.Run(name, func(t *testing.T) {
@@ -58,5 +59,8 @@ func TestOldContainerFilterInside(t *testing.T) {
 		if open, _, _ := strings.Cut(out, "\n"); status.Exit != 0 || strings.Count(open, "/proc/self/fd/") > 4 || strings.Contains(open, "200") || !strings.HasSuffix(out, "done\n") {
 			t.Errorf("%s: %+v %q", name, status, out)
 		}
+	}
+	if b.probed.Sockets != sockets.TakesCopies {
+		t.Errorf("sockets of commands: access %d: %s", b.probed.Sockets, b.probed.NoSockets)
 	}
 }

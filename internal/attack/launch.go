@@ -41,7 +41,7 @@ const (
 	SurroundNoLandlock = "no-landlock"
 	SurroundGVisor     = "gvisor"
 	// SurroundOldFilter is a container whose filter does not know close_range(2) and faccessat2(2),
-	// and refuses them with EPERM.
+	// and refuses them with EPERM, on a kernel without PIDFD_THREAD (before Linux 6.9).
 	SurroundOldFilter = "old-filter"
 )
 
@@ -93,9 +93,10 @@ func launch(args []string) error {
 	case SurroundNoLandlock:
 		err = installFilter(refusing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET))
 	case SurroundGVisor:
-		err = installFilter(append(noListener(), refusing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR)...))
+		err = installFilter(append(withoutFlag(unix.SYS_SECCOMP, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER), refusing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR)...))
 	case SurroundOldFilter:
-		err = installFilter(refusing(unix.EPERM, unix.SYS_CLOSE_RANGE, unix.SYS_FACCESSAT2))
+		const pidfdThread = unix.O_EXCL
+		err = installFilter(append(withoutFlag(unix.SYS_PIDFD_OPEN, pidfdThread), refusing(unix.EPERM, unix.SYS_CLOSE_RANGE, unix.SYS_FACCESSAT2)...))
 	case SurroundMaskedProc:
 		err = maskProc()
 	default:
@@ -223,11 +224,11 @@ func refusing(errno unix.Errno, numbers ...uint32) []bpf.RawInstruction {
 	return append(prog, bpf.RawInstruction{Op: opReturn, K: unix.SECCOMP_RET_ALLOW})
 }
 
-// noListener begins a filter that refuses the flag for a listener.
-func noListener() []bpf.RawInstruction {
+// withoutFlag begins a filter that does not know this flag in the second argument of a call.
+func withoutFlag(number, flag uint32) []bpf.RawInstruction {
 	return []bpf.RawInstruction{
-		{Op: opLoadWord, K: 0}, {Op: opJumpEqual, Jf: 3, K: unix.SYS_SECCOMP},
-		{Op: opLoadWord, K: 24}, {Op: opJumpSet, Jf: 1, K: unix.SECCOMP_FILTER_FLAG_NEW_LISTENER},
+		{Op: opLoadWord, K: 0}, {Op: opJumpEqual, Jf: 3, K: number},
+		{Op: opLoadWord, K: 24}, {Op: opJumpSet, Jf: 1, K: flag},
 		{Op: opReturn, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)},
 	}
 }
