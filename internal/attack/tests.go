@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"codeagent/internal/machine"
+
+	"golang.org/x/sys/unix"
 )
 
 // Tests are those of one package of the sandbox. They run again as other users and in other
@@ -50,6 +52,11 @@ func (own *Tests) Helper(t testing.TB) string {
 	}
 	return own.helper.BuildHelper(t, helperName)
 }
+
+// toolchain tries what building a program begins with. An emulated machine (.ci/guest) has none.
+var toolchain = machine.Trial{What: "building programs with Go", Do: func(testing.TB) error {
+	return exec.Command("go", "list", "-deps", "codeagent/linuxsandbox/keeper").Run()
+}}
 
 // Remove removes what was built.
 func (own *Tests) Remove() {
@@ -126,7 +133,8 @@ func (own *Tests) Command(t *testing.T, s Setting, pattern string) *exec.Cmd {
 	CopyFile(t, from, binary)
 	helper := filepath.Join(dir, helperName)
 	built := own.Helper
-	if s.Landlock > 0 {
+	if abi, _ := value(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, 1); s.Landlock > 0 && s.Landlock < int(abi) {
+		toolchain.Require(t)
 		built = func(t testing.TB) string { return own.old[s.Landlock].BuildOldHelper(t, helperName, s.Landlock) }
 	}
 	CopyFile(t, built(t), helper)

@@ -63,7 +63,7 @@ func openRows(s attack.Setting, e sandbox.Enforcement) []string {
 	case slices.Contains(e.Active(), "pidns"):
 		return slices.Concat(notHeld[s.Name], keeperRows)
 	}
-	return signalRows
+	return slices.Concat(notHeld[s.Name], signalRows)
 }
 
 // keeperRows are those of the Weakness "signals" in a PID namespace, where the parent is the keeper.
