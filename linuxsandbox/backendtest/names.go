@@ -92,7 +92,7 @@ func (th *Theatre) NamesOf(t *testing.T, anywhere bool, names map[string]netip.A
 }
 
 // Allowing returns p with these hosts allowed.
-func Allowing(t *testing.T, p sandbox.Policy, hosts ...string) sandbox.Policy {
+func Allowing(t testing.TB, p sandbox.Policy, hosts ...string) sandbox.Policy {
 	t.Helper()
 	p = p.Clone()
 	p.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Deny: p.Network.Deny}

@@ -211,8 +211,11 @@ func (r *relay) carry(c *stream, inside int) (wait func()) {
 	}
 }
 
-// relayBuffer is the size of one copy, in bytes.
-const relayBuffer = 128 << 10
+// The size of one copy, in bytes: the first, and the most where one fills the buffer.
+const (
+	relayBuffer = 8 << 10
+	bulkBuffer  = 1 << 20
+)
 
 // move copies what from sends, counted in moved, and then its end of file. An error ends both directions.
 func move(to, from *os.File, moved *atomic.Int64) {
@@ -225,6 +228,9 @@ func move(to, from *os.File, moved *atomic.Int64) {
 			if failed != nil {
 				err = failed
 			}
+		}
+		if n == len(buf) && n < bulkBuffer {
+			buf = make([]byte, 2*n)
 		}
 		switch {
 		case err == io.EOF:

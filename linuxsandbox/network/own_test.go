@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"codeagent/internal/attack"
 	"codeagent/internal/machine"
@@ -51,6 +52,18 @@ func TestNetVictim(t *testing.T) {
 		}
 		text, err := io.ReadAll(c)
 		fmt.Println(string(text), err)
+	case "pour":
+		fmt.Println(pour())
+	case "fetch", "connects":
+		do := map[string]func(string, int64) (time.Duration, error){"fetch": fetch, "connects": connects}[verb]
+		var size int64
+		if _, err := fmt.Sscan(at, &at, &size); err != nil {
+			fmt.Println(err)
+		} else if took, err := do(at, size); err != nil {
+			fmt.Println(err)
+		} else {
+			fmt.Println(took)
+		}
 	case "stdin":
 		fmt.Println(useStdin(at))
 	case "configure":

@@ -14,14 +14,14 @@ import (
 )
 
 // Output runs one command of a backend and returns everything it printed.
-func Output(t *testing.T, b resolved.Backend, p sandbox.Policy, cmd sandbox.Command) (sandbox.Status, string) {
+func Output(t testing.TB, b resolved.Backend, p sandbox.Policy, cmd sandbox.Command) (sandbox.Status, string) {
 	t.Helper()
 	st, out, _ := Traced(t, b, p, cmd)
 	return st, out
 }
 
 // Traced also returns the command's denials.
-func Traced(t *testing.T, b resolved.Backend, p sandbox.Policy, cmd sandbox.Command) (sandbox.Status, string, []sandbox.Denial) {
+func Traced(t testing.TB, b resolved.Backend, p sandbox.Policy, cmd sandbox.Command) (sandbox.Status, string, []sandbox.Denial) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), machine.Patience(30*time.Second))
 	defer cancel()
@@ -31,7 +31,7 @@ func Traced(t *testing.T, b resolved.Backend, p sandbox.Policy, cmd sandbox.Comm
 
 // Finish runs one command, whose refused calls wait for the answers of h, until ctx ends. It returns how the
 // command ended, everything it printed and its trace.
-func Finish(t *testing.T, ctx context.Context, b resolved.Backend, p sandbox.Policy, cmd sandbox.Command, h sandbox.Holder) (sandbox.Status, string, sandbox.Trace) {
+func Finish(t testing.TB, ctx context.Context, b resolved.Backend, p sandbox.Policy, cmd sandbox.Command, h sandbox.Holder) (sandbox.Status, string, sandbox.Trace) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -246,6 +246,8 @@ type pendingDial struct {
 	is   netns.Socket // a copy of the command's socket
 	to   netip.AddrPort
 	host int
+	// door is where the command's socket connects inside, once that has begun and host is the relay's.
+	door []byte
 	// blocks: the command's own call would block, until the given time or forever.
 	blocks bool
 	until  time.Time
@@ -272,39 +274,44 @@ func (s *Sockets) dial(k *socketCall, is netns.Socket, to netip.AddrPort, tunnel
 	if d.is.FD, err = kernel.DupAbove(is.FD, kernel.LowestFD); err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
-	return s.inTurn(&d.n, func() { s.finishDialing(d) }, func() { unix.Close(d.is.FD) })
+	// A near host is there at once, and while a far one answers, the thread starts that waits for it.
+	if tunnel == nil && len(s.turns) < maxConnecting {
+		if errno, over := s.advance(d, 0); over {
+			d.close()
+			return notify.Failed(errno)
+		}
+	}
+	return s.inTurn(&d.n, func() { s.finishDialing(d) }, d.close)
+}
+
+func (d *pendingDial) close() {
+	unix.Close(d.is.FD)
+	if d.door == nil && d.host >= 0 {
+		unix.Close(d.host)
+	}
 }
 
 // finishDialing makes the connection to the host and the one inside, and answers.
 func (s *Sockets) finishDialing(d *pendingDial) {
-	errno := s.begin(d)
-	for errno == unix.EINPROGRESS {
-		ended, ready := s.poll(d.host, moment)
-		switch {
-		case ended, !d.n.Waits():
-			unix.Close(d.host)
-			return
-		case ready:
-			errno = socketError(d.host)
-		case d.blocks && signalled(d.n.Thread()):
-			errno = unix.EINTR
-		case late(d.until):
-			unix.Close(d.host)
-			answer(&d.n, s.client.Lose(d.is.FD, d.is.Domain, d.to.Addr()))
-			return
+	for {
+		errno, over := s.advance(d, moment)
+		ended, outside := false, d.door == nil
+		if !over {
+			ended, _ = s.poll(-1, 0)
 		}
-	}
-	if errno == 0 && d.tunnel != nil {
-		errno = s.ask(d)
-	}
-	if errno == 0 {
-		s.enter(d)
+		switch {
+		case over:
+			answer(&d.n, errno)
+		case ended, !d.n.Waits():
+		case outside && d.blocks && signalled(d.n.Thread()):
+			answer(&d.n, unix.EINTR)
+		case outside && late(d.until):
+			answer(&d.n, s.client.Lose(d.is.FD, d.is.Domain, d.to.Addr()))
+		default:
+			continue
+		}
 		return
 	}
-	if d.host >= 0 {
-		unix.Close(d.host)
-	}
-	answer(&d.n, errno)
 }
 
 // begin makes the socket in the host's network and starts to connect it, to the host or to its proxy.
@@ -361,22 +368,37 @@ func (s *Sockets) ask(d *pendingDial) unix.Errno {
 // proxyTime is the longest that a proxy takes to reach a host.
 const proxyTime = 30 * time.Second
 
-// enter connects the command's socket after the host's is connected, and answers.
-func (s *Sockets) enter(d *pendingDial) {
-	door, errno := s.client.Join(d.is.FD, d.is.Domain, d.host, d.to, d.began, d.about)
-	if errno != 0 && errno != unix.EINPROGRESS {
-		unix.Close(d.host)
-	}
-	for errno == unix.EINPROGRESS && d.blocks {
-		ended, ready := s.poll(d.is.FD, moment)
-		switch {
-		case ended, !d.n.Waits():
-			return
-		case ready:
-			errno, _ = netns.ConnectNow(d.is.FD, door)
+// advance does what it can within that many milliseconds: it connects to the host, and then the command's
+// socket. over: errno is the result.
+func (s *Sockets) advance(d *pendingDial, millis int) (errno unix.Errno, over bool) {
+	errno = unix.EINPROGRESS
+	if d.door == nil {
+		if d.host < 0 {
+			errno = s.begin(d)
+		}
+		if errno == unix.EINPROGRESS {
+			if _, ready := s.poll(d.host, millis); !ready {
+				return 0, false
+			}
+			errno = socketError(d.host)
+		}
+		if errno == 0 && d.tunnel != nil {
+			errno = s.ask(d)
+		}
+		if errno == 0 {
+			d.door, errno = s.client.Join(d.is.FD, d.is.Domain, d.host, d.to, d.began, d.about)
+		}
+		if d.door == nil {
+			return errno, true
 		}
 	}
-	answer(&d.n, errno)
+	if errno == unix.EINPROGRESS && d.blocks {
+		if _, ready := s.poll(d.is.FD, millis); !ready {
+			return 0, false
+		}
+		errno, _ = netns.ConnectNow(d.is.FD, d.door)
+	}
+	return errno, errno != unix.EINPROGRESS || !d.blocks
 }
 
 // socketError returns the result of a connect.
