@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"codeagent/internal/machine"
 	"codeagent/linuxsandbox/backendtest"
 	"codeagent/sandbox"
 )
@@ -67,10 +66,4 @@ func TestHostPatterns(t *testing.T) {
 			t.Errorf("%+v: asked about %q", c, a.Targets())
 		}
 	}
-}
-
-// TestHostPatternsSettings runs it in every setting.
-func TestHostPatternsSettings(t *testing.T) {
-	machine.Turn(t, 0)
-	tests.InSettings(t, "^TestHostPatterns$")
 }

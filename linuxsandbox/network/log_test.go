@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"codeagent/internal/attack"
-	"codeagent/internal/machine"
 	"codeagent/linuxsandbox/backendtest"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -132,10 +131,4 @@ s = get("name.example"); ctypes.CDLL(None).connect(s.fileno(), b"\0" * 16, 16); 
 			t.Errorf("%s: %q and %d more, want %q; it printed %q", c.what, got, trace.Connections.More, want, out)
 		}
 	}
-}
-
-// TestConnectionLogSettings runs it in every setting.
-func TestConnectionLogSettings(t *testing.T) {
-	machine.Turn(t, 0)
-	tests.InSettings(t, "^TestConnectionLog$")
 }

@@ -4,6 +4,7 @@ package network
 
 import (
 	"os/exec"
+	"slices"
 	"testing"
 
 	"codeagent/internal/attack"
@@ -11,21 +12,30 @@ import (
 )
 
 // anywhere are the tests that hold wherever commands have sockets.
-const anywhere = "^(TestHostPatterns|TestProxies|TestAllowed(Hosts|ToGo)|TestRefused(Bind|Names)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$"
+const anywhere = "^(TestConnectionLog|TestHostPatterns|TestSpellings|TestProxies|TestAllowed(Hosts|ToGo)|TestRefused(Bind|Names)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$"
 
-// TestNetworkBeside runs them where commands have no network of their own.
-func TestNetworkBeside(t *testing.T) {
-	var beside []attack.Setting
+// TestNetworkSettings runs them where commands have no network of their own, and in CI in one of the settings that
+// neither this process nor TestNetworkAsUser is in.
+func TestNetworkSettings(t *testing.T) {
+	var beside, other []attack.Setting
 	for _, s := range attack.Settings {
-		if s.Surroundings == attack.SurroundNoNamespaces {
+		switch s.Surroundings {
+		case attack.SurroundPlain:
+		case attack.SurroundNoNamespaces:
 			beside = append(beside, s)
+		default:
+			other = append(other, s)
 		}
 	}
-	attack.InThese(t, true, machine.Pick(t, t.Name(), 1, len(beside), beside), func(t *testing.T, s attack.Setting) *exec.Cmd { return tests.Command(t, s, anywhere) })
+	settings := machine.Pick(t, t.Name(), 1, 1, beside)
+	if machine.Thorough() {
+		settings = slices.Concat(settings, machine.Pick(t, t.Name(), 1, 1, other))
+	}
+	attack.InThese(t, true, settings, func(t *testing.T, s attack.Setting) *exec.Cmd { return tests.Command(t, s, anywhere) })
 }
 
 // TestNetworkAsUser runs the tests of refused and allowed connections for a user without
 // privileges.
 func TestNetworkAsUser(t *testing.T) {
-	tests.AsUser(t, "^(TestRefused(Addresses|Bind|Names|Beside)|TestMessagesBeside|TestBrokerAttacked|TestHeapStays|TestFreedSockets|TestHostPatterns|TestProxies|TestAllowed(Hosts|ToGo)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestOwnServerComesFirst|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$")
+	tests.AsUser(t, anywhere+"|^(TestRefused(Addresses|Beside)|TestMessagesBeside|TestBrokerAttacked|TestHeapStays|TestFreedSockets|TestOwnServerComesFirst)$")
 }
