@@ -35,6 +35,7 @@ func newBackend(t testing.TB, lookup linuxsandbox.LookupFunc) *linuxsandbox.Back
 	if err != nil {
 		t.Fatal(err)
 	}
+	backendtest.Patient(b)
 	return b
 }
 
