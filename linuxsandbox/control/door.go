@@ -5,7 +5,7 @@ package control
 import "errors"
 
 // A process can create a socket only in its own network namespace, and codeagent cannot enter
-// another one. So the keeper that makes the session's namespace creates a few sockets there and
+// another one. So the keeper that makes the session's namespace creates the first sockets there and
 // hands them over (FrameDoor). Whatever arrives at them comes from commands and is not trusted.
 
 // DoorKind is the purpose of a socket.
@@ -20,8 +20,6 @@ const (
 	// DoorRelay and DoorLost accept the streams to allowed hosts.
 	DoorRelay DoorKind = 'r'
 	DoorLost  DoorKind = 'l'
-	// DoorSpare is a TCP socket without an address, from which codeagent gets further sockets.
-	DoorSpare DoorKind = 's'
 )
 
 // DoorSocket is one socket of the namespace that codeagent holds.
@@ -32,6 +30,10 @@ type DoorSocket struct {
 
 // NameServerPort is the port of a name server.
 const NameServerPort = 53
+
+// CarriedMark is the SO_MARK of a command's socket whose datagrams codeagent carries. In the session's network
+// only such a socket has a route to hosts, which leads to sockets of codeagent there.
+const CarriedMark = 1
 
 // SendDoor hands the sockets over. The body of the frame has one byte for each socket.
 func (s Socket) SendDoor(door []DoorSocket) error {

@@ -98,6 +98,47 @@ func TestRevokeHost(t *testing.T) {
 	k.hears("")
 }
 
+// TestRevokeDatagrams: what a connected datagram socket sends to a revoked host does not get there any more.
+func TestRevokeDatagrams(t *testing.T) {
+	th := backendtest.OwnNetworkTheatre(t)
+	host, err := net.ListenPacket("udp", "127.77.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	at := host.LocalAddr().String()
+	th.Policy = backendtest.Allowing(t, th.Policy, at)
+	k := newTalk(t, th, attack.Need(t, "python3"), "-uc", strings.ReplaceAll(`
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(AT); s.send(b"one"); print("sent"); sys.stdin.readline()
+for f in lambda: s.send(b"two"), lambda: s.sendto(b"three", AT), lambda: s.connect(AT):
+    try: f(); print("done")
+    except OSError as e: print("refused")
+sys.stdin.readline()`, "AT", `("127.77.0.1", `+strings.TrimPrefix(at, "127.77.0.1:")+`)`))
+	k.hears("sent")
+	buf := make([]byte, 9)
+	if n, _, err := host.ReadFrom(buf); string(buf[:n]) != "one" {
+		t.Errorf("%q, %v", buf[:n], err)
+	}
+	to, err := sandbox.ParseHostPort(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := k.revoke(sandbox.Grant{Hosts: []sandbox.HostPort{to}}); out.Cut != 1 || len(out.Stays) != 0 {
+		t.Errorf("revoked: %+v", out)
+	}
+	k.tell()
+	for _, says := range []string{"done", "refused", "refused"} { // the kernel reports the first with the next call
+		k.hears(says)
+	}
+	_ = host.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	if n, _, err := host.ReadFrom(buf); err == nil {
+		t.Errorf("it got %q", buf[:n])
+	}
+	k.tell()
+	k.hears("")
+}
+
 // TestRevokeHidden: where commands have no network of their own, a connection to a revoked host ends that the
 // command keeps in the descriptors of one thread. One that it hides in a message stays, and the result says so.
 // What it began to send to the host, and holds back, does not get there.

@@ -4,6 +4,7 @@ package keeper
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -114,10 +115,7 @@ func openDoor(resolvers []string) ([]control.DoorSocket, error) {
 		}
 	}
 	for _, addr := range relayAddresses {
-		domain, _ := kernelAddress(netip.AddrPortFrom(addr, 0))
-		if fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err == nil {
-			door = append(door, control.DoorSocket{Kind: control.DoorSpare, FD: fd})
-		}
+		_ = routeMarked(addr) // without it no datagrams are carried
 		if fd, err := openAt(unix.SOCK_STREAM, netip.AddrPortFrom(addr, 1)); err == nil {
 			door = append(door, control.DoorSocket{Kind: control.DoorRelay, FD: fd})
 		}
@@ -196,13 +194,32 @@ func addAddress(addr netip.Addr) error {
 		family = unix.AF_INET6
 	}
 	raw := addr.AsSlice()
-	body := []byte{family, bits, unix.IFA_F_NODAD, unix.RT_SCOPE_HOST, 0, 0, 0, 0}
-	binary.NativeEndian.PutUint32(body[4:], 1) // the index of the loopback device in every namespace
-	attribute := make([]byte, unix.SizeofRtAttr, unix.SizeofRtAttr+len(raw))
-	binary.NativeEndian.PutUint16(attribute, uint16(unix.SizeofRtAttr+len(raw)))
-	binary.NativeEndian.PutUint16(attribute[2:], unix.IFA_LOCAL)
-	return newRouteObject(unix.RTM_NEWADDR, append(body, append(attribute, raw...)...))
+	body := append([]byte{family, bits, unix.IFA_F_NODAD, unix.RT_SCOPE_HOST}, number(loopbackIndex)...)
+	return newRouteObject(unix.RTM_NEWADDR, append(body, attribute(unix.IFA_LOCAL, raw)...))
 }
+
+// loopbackIndex is that of the loopback device in every namespace.
+const loopbackIndex = 1
+
+// routeMarked gives sockets with CarriedMark a route to every address of a family, back into this namespace.
+func routeMarked(addr netip.Addr) error {
+	const table, toTable, fwmark = 100, 1, 10 // FR_ACT_TO_TBL and FRA_FWMARK (linux/fib_rules.h)
+	family, local := byte(unix.AF_INET), netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	if addr.Is6() {
+		family, local = unix.AF_INET6, netip.IPv6Loopback()
+	}
+	route := append([]byte{family, 0, 0, 0, table, unix.RTPROT_STATIC, unix.RT_SCOPE_HOST, unix.RTN_LOCAL, 0, 0, 0, 0}, attribute(unix.RTA_OIF, number(loopbackIndex))...)
+	rule := append([]byte{family, 0, 0, 0, table, 0, 0, toTable, 0, 0, 0, 0}, attribute(fwmark, number(control.CarriedMark))...)
+	return errors.Join(newRouteObject(unix.RTM_NEWROUTE, append(route, attribute(unix.RTA_PREFSRC, local.AsSlice())...)), newRouteObject(unix.RTM_NEWRULE, rule))
+}
+
+// attribute encodes an attribute of a network object, whose value takes a multiple of four bytes.
+func attribute(kind uint16, value []byte) []byte {
+	head := binary.NativeEndian.AppendUint16(nil, uint16(unix.SizeofRtAttr+len(value)))
+	return append(binary.NativeEndian.AppendUint16(head, kind), value...)
+}
+
+func number(n uint32) []byte { return binary.NativeEndian.AppendUint32(nil, n) }
 
 // newRouteObject makes the kernel create a network object (rtnetlink(7)).
 func newRouteObject(kind uint16, body []byte) error {

@@ -27,8 +27,10 @@ type Child struct {
 	// ID is the pidfd if Flags has CLONE_PIDFD.
 	ID int32
 	// Next is started by this child after its calls, as another child of the same parent. This
-	// child then ends. Without Next it executes the program of Exec.
+	// child then ends. Without Next it executes the program of Exec, if there is one.
 	Next *Child
+	// Result is that of the last call.
+	Result uintptr
 
 	calls             []Call
 	pinned            []unsafe.Pointer
@@ -98,8 +100,8 @@ func pointers(list []string) ([]*byte, error) {
 	return append(out, nil), nil
 }
 
-// Start returns after the exec, with the pid of the process that made it. Otherwise errno is set,
-// step names what failed, and no process is left. Step "exec" is the exec itself.
+// Start returns after the exec, with the pid of the process that made it. Otherwise no process is left;
+// errno is set if something failed, and step names it. Step "exec" is the exec itself.
 func (c *Child) Start() (pid int, step string, errno unix.Errno) {
 	runtime.LockOSThread()
 	// No signal handler of Go may run in the child.
@@ -119,7 +121,7 @@ func (c *Child) Start() (pid int, step string, errno unix.Errno) {
 			step, errno = c.Next.Name, unix.ESRCH // the child was killed before that fork
 		}
 	}
-	if errno != 0 && pid > 0 {
+	if (errno != 0 || c.Next == nil && c.paths == nil) && pid > 0 {
 		Wait(pid)
 	}
 	runtime.KeepAlive(c)
@@ -182,7 +184,7 @@ func fork(c *Child) (pid, errno uintptr) {
 			c.perform()
 		}
 	}
-	if c.errno == 0 && c.Next == nil && pid == 0 {
+	if c.errno == 0 && c.Next == nil && pid == 0 && c.paths != nil {
 		c.execute()
 	}
 	for {
@@ -201,6 +203,7 @@ func (c *Child) perform() {
 	for i := 0; i < len(c.calls); i++ {
 		for call := &c.calls[i]; ; call.args[0]++ {
 			r, _, e := syscall.RawSyscall6(call.trap, call.args[0], call.args[1], call.args[2], call.args[3], 0, 0)
+			c.Result = r
 			if e == 0 && call.Want != 0 && r != call.Want {
 				e = syscall.ESRCH
 			}

@@ -89,6 +89,24 @@ func AddressOf(sa unix.Sockaddr) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
+// loopbackLike is the loopback address of a's family.
+func loopbackLike(a netip.Addr) netip.Addr {
+	if a.Is6() {
+		return netip.IPv6Loopback()
+	}
+	return loopback4
+}
+
+// bound is the local address of the socket, which gets a port if it has none.
+func (s Socket) bound() (netip.AddrPort, bool) {
+	at, ok := LocalAddress(s.FD)
+	if ok && at.Port() == 0 {
+		_ = AddressCall(unix.SYS_BIND, s.FD, Everywhere(s.Domain))
+		at, ok = LocalAddress(s.FD)
+	}
+	return at, ok
+}
+
 // Socket is an AF_INET or AF_INET6 socket.
 type Socket struct {
 	FD, Domain, Protocol int

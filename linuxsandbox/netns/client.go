@@ -66,6 +66,7 @@ func (c *Client) Leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	for _, s := range c.relay.streamsOf(c) {
+		s.end()
 		select {
 		case <-s.sent:
 		case <-ctx.Done():
@@ -91,16 +92,7 @@ func (c *Client) Counts(q *Question, tid uint32) bool {
 // command. They go to ask, which reports false if nobody will answer. A socket without a port gets
 // one now: the question may arrive before the next call on the socket.
 func (c *Client) Expect(s Socket, to netip.AddrPort, ask func(*Question) bool) {
-	at, ok := LocalAddress(s.FD)
-	if ok && at.Port() == 0 {
-		anywhere := netip.IPv4Unspecified()
-		if s.Domain == unix.AF_INET6 {
-			anywhere = netip.IPv6Unspecified()
-		}
-		_ = AddressCall(unix.SYS_BIND, s.FD, SocketAddress(netip.AddrPortFrom(anywhere, 0), s.Domain))
-		at, ok = LocalAddress(s.FD)
-	}
-	if ok {
+	if at, ok := s.bound(); ok {
 		c.names.expect(inquirerKey{s.Protocol, to.Addr().Is6(), at.Port()}, inquirer{c, ask})
 	}
 }
@@ -159,7 +151,7 @@ func (n *Network) PeerOf(cookie uint64) (netip.AddrPort, bool) {
 	}
 	n.relay.mu.Lock()
 	defer n.relay.mu.Unlock()
-	c := n.relay.carried[cookie]
+	c := n.relay.carried[carriedKey{cookie: cookie}]
 	if c == nil {
 		return netip.AddrPort{}, false
 	}

@@ -49,11 +49,7 @@ func (d *inetDiag) takes(protocol int, at netip.AddrPort) (taken, ok bool) {
 // one address alone.
 func (d *inetDiag) receiver(protocol int, at, from netip.AddrPort) (s diagSocket, ok bool) {
 	if from.Addr().Is4() != at.Addr().Is4() || from.Addr().IsUnspecified() || !from.IsValid() {
-		by := loopback4 // the kernel sends it from there
-		if at.Addr().Is6() {
-			by = netip.IPv6Loopback()
-		}
-		from = netip.AddrPortFrom(by, from.Port())
+		from = netip.AddrPortFrom(loopbackLike(at.Addr()), from.Port()) // the kernel sends it from there
 	}
 	return d.find(protocol, at, from)
 }

@@ -5,8 +5,8 @@
 // allowed hosts and the name service.
 //
 // It says how the process is cloned that makes the namespace, uses the sockets that this process
-// hands over, and looks up names and addresses on the host. It starts nothing, decides nothing about
-// a command and knows no broker.
+// hands over, makes further ones, and looks up names and addresses on the host. It executes no program,
+// decides nothing about a command and knows no broker.
 //
 // Start reading at Plan (namespaces.go), then Network (network.go).
 package netns
@@ -115,6 +115,21 @@ func (n *Namespaces) Close() {
 	for _, d := range n.door {
 		unix.Close(d.FD)
 	}
+}
+
+// socket makes a socket of the session's network, which does not block. Only a process without other threads can
+// join the namespaces, so a child does that, which has the same descriptors.
+func (n *Namespaces) socket(domain, kind int) (int, error) {
+	c := &kernel.Child{Name: "vfork", Flags: unix.CLONE_FILES}
+	if n.User >= 0 {
+		c.Call("join the user namespace", unix.SYS_SETNS, uintptr(n.User), unix.CLONE_NEWUSER)
+	}
+	c.Call("join the network namespace", unix.SYS_SETNS, uintptr(n.Net), unix.CLONE_NEWNET)
+	c.Call("socket", unix.SYS_SOCKET, uintptr(domain), uintptr(kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK), 0)
+	if _, step, errno := c.Start(); errno != 0 {
+		return -1, os.NewSyscallError(step, errno)
+	}
+	return int(c.Result), nil
 }
 
 func openNamespace(pid int, kind string) (int, error) {

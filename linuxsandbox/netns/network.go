@@ -27,6 +27,8 @@ type Network struct {
 	names   *nameService
 	files   []*os.File
 	relay   *relay
+	// namespaces are those of the session, if it has a network of its own.
+	namespaces *Namespaces
 	// beside is set where the session has no network of its own.
 	beside *beside
 }
@@ -49,7 +51,7 @@ type Outside struct {
 // Serve takes over the sockets that the helper made in the namespace, and serves them until the
 // Network is closed. Call it once.
 func (n *Namespaces) Serve(o Outside) *Network {
-	s := &Network{inside: &inetDiag{fd: -1}, host: &inetDiag{fd: -1}, servers: map[netip.Addr]bool{}, names: newNameService(n.conf, o), relay: newRelay()}
+	s := &Network{inside: &inetDiag{fd: -1}, host: &inetDiag{fd: -1}, servers: map[netip.Addr]bool{}, names: newNameService(n.conf, o), relay: newRelay(), namespaces: n}
 	if fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG); err == nil {
 		s.host.fd = fd
 	}
@@ -59,10 +61,6 @@ func (n *Namespaces) Serve(o Outside) *Network {
 			s.inside.fd = d.FD
 		case control.DoorRelay, control.DoorLost:
 			s.relay.serve(d.FD, d.Kind == control.DoorLost)
-		case control.DoorSpare:
-			if domain, err := unix.GetsockoptInt(d.FD, unix.SOL_SOCKET, unix.SO_DOMAIN); err == nil {
-				s.relay.spare[domain] = d.FD
-			}
 		case control.DoorDatagrams, control.DoorStreams:
 			if at, ok := LocalAddress(d.FD); ok && at.Port() == control.NameServerPort {
 				s.servers[at.Addr()] = true
@@ -108,13 +106,13 @@ func (n *Network) NameServer(to netip.AddrPort) bool {
 	return to.Port() == control.NameServerPort && n.servers[to.Addr()]
 }
 
-// Serves reports whether a command of the session accepts streams at a loopback address. It reports
-// true if the kernel gives no answer.
-func (n *Network) Serves(to netip.AddrPort) bool {
+// Serves reports whether a command of the session serves a loopback address. It reports true if the kernel gives
+// no answer.
+func (n *Network) Serves(protocol int, to netip.AddrPort) bool {
 	if !to.Addr().IsLoopback() {
 		return false
 	}
-	inside, ok := n.inside.takes(unix.IPPROTO_TCP, to)
+	inside, ok := n.inside.takes(protocol, to)
 	return inside || !ok
 }
 

@@ -18,10 +18,7 @@ import (
 //
 //	browser ──▶ 127.73.21.4:5173, a socket of codeagent │ a socket in the session's network ──▶ command
 //
-// codeagent needs a socket in the session's network for each connection, and cannot make one. But an
-// accepted socket is in the network of its listener, and a disconnected one can be connected again. So
-// codeagent connects a spare socket to a door of the relay, takes what the door accepts, and
-// disconnects both.
+// A child of codeagent makes a socket in the session's network for each connection (Namespaces.socket).
 
 // listening is a socket on which a command listens. at is how it is reached from inside.
 type listening struct {
@@ -186,7 +183,7 @@ func (p *publication) carry(fd int) bool {
 	if !ok {
 		return false
 	}
-	own, err := p.client.relay.dial(to)
+	own, err := p.client.dial(to)
 	if err != nil {
 		return false
 	}
@@ -219,8 +216,8 @@ const insidePatience = 3 * time.Second
 var errInside = errors.New("the session's network does not answer")
 
 // dial connects a new socket of the session's network to an address there.
-func (r *relay) dial(to netip.AddrPort) (int, error) {
-	fd, err := r.socket(to.Addr())
+func (n *Network) dial(to netip.AddrPort) (int, error) {
+	fd, err := n.namespaces.socket(domainOf(to.Addr()), unix.SOCK_STREAM)
 	if err != nil {
 		return -1, err
 	}
@@ -256,56 +253,4 @@ func reach(fd int, to netip.AddrPort) error {
 			return nil
 		}
 	}
-}
-
-// socket returns a new TCP socket of the session's network for the family of addr, bound to the
-// loopback address of that family.
-func (r *relay) socket(addr netip.Addr) (int, error) {
-	domain, local := domainOf(addr), netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	if domain == unix.AF_INET6 {
-		local = netip.IPv6Loopback()
-	}
-	r.making.Lock()
-	defer r.making.Unlock()
-	spare, ok := r.spare[domain]
-	door := r.door(domain, addr, false)
-	if !ok || door == nil {
-		return -1, unix.EAFNOSUPPORT
-	}
-	defer disconnect(spare)
-	s := &stream{host: -1, made: make(chan int, 1)}
-	r.mu.Lock()
-	errno := AddressCall(unix.SYS_CONNECT, spare, door) // admit takes it when mu is free
-	from, ok := LocalAddress(spare)
-	if ok && (errno == 0 || errno == unix.EINPROGRESS) {
-		r.expected[from] = s
-	} else {
-		ok = false
-	}
-	r.mu.Unlock()
-	if !ok {
-		return -1, errInside
-	}
-	select {
-	case fd := <-s.made:
-		// The program sees the loopback as its peer, as of a connection on this machine.
-		disconnect(fd)
-		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1)
-		_ = AddressCall(unix.SYS_BIND, fd, SocketAddress(netip.AddrPortFrom(local, 0), domain))
-		return fd, nil
-	case <-time.After(insidePatience):
-	}
-	r.mu.Lock()
-	taken := r.expected[from] != s
-	delete(r.expected, from)
-	r.mu.Unlock()
-	if taken {
-		unix.Close(<-s.made)
-	}
-	return -1, errInside
-}
-
-// disconnect makes a connected socket a new one.
-func disconnect(fd int) {
-	_ = AddressCall(unix.SYS_CONNECT, fd, make([]byte, unix.SizeofSockaddrInet4))
 }

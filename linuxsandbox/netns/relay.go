@@ -30,17 +30,13 @@ import (
 // relay carries the connections of one session.
 type relay struct {
 	doors []relayDoor
-	// spare are unconnected sockets of the session's network, by their address family; making is held
-	// while one is in use.
-	spare  map[int]int
-	making sync.Mutex
 
 	mu sync.Mutex
 	// expected holds the streams whose sockets were connected to a door but not yet accepted, by
 	// the addresses of these sockets. mu guards it and all fields below.
 	expected map[netip.AddrPort]*stream
-	// carried holds all streams, by the cookie of the command's socket.
-	carried map[uint64]*stream
+	// carried holds all streams, by the command's socket.
+	carried map[carriedKey]*stream
 	closed  bool
 }
 
@@ -53,9 +49,18 @@ type relayDoor struct {
 	lost bool
 }
 
-// stream is one connection.
+// carriedKey identifies the command's socket of a stream: by its cookie or, for datagrams, by its port and their
+// receiver.
+type carriedKey struct {
+	cookie uint64
+	port   uint16
+	to     netip.AddrPort
+}
+
+// stream is one connection, or the datagrams between a socket and a host.
 type stream struct {
 	client *Client
+	key    carriedKey
 	cookie uint64
 	// began is the client's number of revocations when the connection was allowed.
 	began int64
@@ -66,8 +71,6 @@ type stream struct {
 	host int
 	// files are both ends, once both exist.
 	files [2]*os.File
-	// made receives the accepted socket, if that is all that is wanted (relay.socket).
-	made chan int
 	// sent is closed, by handed, when all that the command wrote was passed on.
 	sent   chan struct{}
 	handed func()
@@ -75,13 +78,15 @@ type stream struct {
 	about    sandbox.Connection
 	up, down atomic.Int64
 	over     bool // it was dropped
+	// last: the command is over.
+	last atomic.Bool
 }
 
 // maxRelayed bounds the connections of a session.
 const maxRelayed = 1024
 
 func newRelay() *relay {
-	return &relay{spare: map[int]int{}, expected: map[netip.AddrPort]*stream{}, carried: map[uint64]*stream{}}
+	return &relay{expected: map[netip.AddrPort]*stream{}, carried: map[carriedKey]*stream{}}
 }
 
 // serve takes over a door and accepts the sockets that brokers connect to it.
@@ -121,12 +126,6 @@ func (r *relay) close() {
 	for _, c := range all {
 		r.drop(c)
 	}
-	r.making.Lock()
-	defer r.making.Unlock()
-	for _, fd := range r.spare {
-		unix.Close(fd)
-	}
-	clear(r.spare)
 }
 
 // join implements Client.Join.
@@ -138,11 +137,8 @@ func (r *relay) join(sock, domain int, c *stream) ([]byte, unix.Errno) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now := c.client.revoked; now.count != c.began && !c.client.MayReach(&now.policy, c.to) {
-		return nil, unix.ECONNREFUSED
-	}
-	if r.closed || len(r.carried) >= maxRelayed {
-		return nil, unix.ENOBUFS
+	if errno := r.refuses(c); errno != 0 {
+		return nil, errno
 	}
 	// admit takes no stream before mu is free, and by then this stream is expected.
 	errno, _ := ConnectNow(sock, door)
@@ -153,13 +149,24 @@ func (r *relay) join(sock, domain int, c *stream) ([]byte, unix.Errno) {
 	if !ok {
 		return nil, unix.ENETUNREACH
 	}
-	c.cookie, c.local, c.sent = cookie, local, make(chan struct{})
+	c.key, c.local, c.sent = carriedKey{cookie: cookie}, local, make(chan struct{})
 	c.handed = sync.OnceFunc(func() { close(c.sent) })
-	if old := r.carried[cookie]; old != nil {
+	if old := r.carried[c.key]; old != nil {
 		go r.drop(old) // the command disconnected the socket and now uses it again
 	}
-	r.expected[local], r.carried[cookie] = c, c
+	r.expected[local], r.carried[c.key] = c, c
 	return door, errno
+}
+
+// refuses returns why a stream cannot begin, or 0. The caller holds mu.
+func (r *relay) refuses(c *stream) unix.Errno {
+	if now := c.client.revoked; now.count != c.began && !c.client.MayReach(&now.policy, c.to) {
+		return unix.ECONNREFUSED
+	}
+	if r.closed || len(r.carried) >= maxRelayed {
+		return unix.ENOBUFS
+	}
+	return 0
 }
 
 // admit accepts connections until the door is closed.
@@ -170,10 +177,6 @@ func (r *relay) admit(conn syscall.RawConn) {
 		c := r.expected[from]
 		delete(r.expected, from)
 		r.mu.Unlock()
-		if c != nil && c.made != nil {
-			c.made <- fd
-			return
-		}
 		if c != nil {
 			if wait := r.carry(c, fd); wait != nil {
 				go wait()
@@ -203,6 +206,10 @@ func (r *relay) carry(c *stream, inside int) (wait func()) {
 	own, host := os.NewFile(uintptr(inside), "relayed"), os.NewFile(uintptr(c.host), "relayed")
 	c.files, c.host = [2]*os.File{own, host}, -1
 	var both sync.WaitGroup
+	move := move
+	if c.key.port != 0 {
+		move = c.moveDatagrams
+	}
 	both.Go(func() { defer c.handed(); move(host, own, &c.up) })
 	both.Go(func() { move(own, host, &c.down) })
 	return func() {
@@ -262,8 +269,8 @@ func resetOnClose(fd int) {
 func (r *relay) drop(c *stream) {
 	c.handed()
 	r.mu.Lock()
-	if r.carried[c.cookie] == c {
-		delete(r.carried, c.cookie)
+	if r.carried[c.key] == c {
+		delete(r.carried, c.key)
 	}
 	if r.expected[c.local] == c {
 		delete(r.expected, c.local)
@@ -280,7 +287,7 @@ func (r *relay) drop(c *stream) {
 	for _, f := range files {
 		f.Close()
 	}
-	if c.client != nil && !over {
+	if c.client != nil && !over && (c.key.port == 0 || c.up.Load()+c.down.Load() > 0) { // connect alone sends no datagram
 		c.about.Bytes = &sandbox.Bytes{Sent: c.up.Load(), Received: c.down.Load()}
 		c.client.ended(c.about)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // anywhere are the tests that hold wherever commands have sockets.
-const anywhere = "^(TestConnectionLog|TestHostPatterns|TestSpellings|TestProxies|TestAllowed(Hosts|ToGo)|TestRefused(Bind|Names)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$"
+const anywhere = "^(TestConnectionLog|TestHostPatterns|TestSpellings|TestProxies|TestAllowed(Hosts|ToGo)|TestDatagrams(OfAllowedHosts|Held)|TestRefused(Bind|Names)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$"
 
 // TestNetworkSettings runs them where commands have no network of their own, and in CI in one of the settings that
 // neither this process nor TestNetworkAsUser is in.
@@ -37,5 +37,5 @@ func TestNetworkSettings(t *testing.T) {
 // TestNetworkAsUser runs the tests of refused and allowed connections for a user without
 // privileges.
 func TestNetworkAsUser(t *testing.T) {
-	tests.AsUser(t, anywhere+"|^(TestRefused(Addresses|Beside)|TestMessagesBeside|TestBrokerAttacked|TestHeapStays|TestFreedSockets|TestOwnServerComesFirst)$")
+	tests.AsUser(t, anywhere+"|^(TestRefused(Addresses|Beside)|TestMessagesBeside|TestBrokerAttacked|TestHeapStays|TestFreedSockets|TestPortOfAnother|TestOwnServerComesFirst)$")
 }

@@ -19,7 +19,7 @@ import (
 //
 //	loopback       what the session serves there; else denied if the host serves it
 //	a name server  codeagent's own server, which has that address (netns)
-//	elsewhere      relayed if the policy allows it (netns);
+//	elsewhere      relayed or carried if the policy allows it (netns);
 //	               else it fails as on a machine without a network
 
 // inetCall answers a call on a socket of the shared network.
@@ -39,12 +39,18 @@ func (s *Sockets) inetCall(k *socketCall, is netns.Socket) notify.Reply {
 	case !ok || !is.Unused():
 	case s.Network.NameServer(to):
 		s.expectQuestions(k.Notification, is, to)
-	case is.Protocol == unix.IPPROTO_TCP && s.Network.MayReach(s.Policy, to) && !s.Network.Serves(to):
+	case is.Protocol == unix.IPPROTO_TCP && s.Network.MayReach(s.Policy, to) && !s.Network.Serves(is.Protocol, to):
 		tunnel, ok := s.Network.Tunnel(s.Policy, to)
 		if !ok {
 			return notify.Failed(unix.ENETUNREACH)
 		}
 		return s.dial(k, is, to, tunnel)
+	case s.carries(is, to):
+		if errno, denied := s.carry(k.Notification, is, to); denied {
+			return s.refuseInet(k, is, to, errno)
+		} else if errno != 0 {
+			return notify.Failed(errno)
+		}
 	case to.Addr().IsLoopback():
 		if s.Network.ServedByHost(is.Protocol, to) {
 			return s.refuseInet(k, is, to, unix.ECONNREFUSED)
@@ -106,34 +112,62 @@ func noWay(errno unix.Errno) bool {
 	return errno == unix.ENETUNREACH || errno == unix.EHOSTUNREACH || errno == unix.EADDRNOTAVAIL
 }
 
-// tcpOnly is why no grant lifts a denial of another kind.
-const tcpOnly = "a grant of a host opens TCP connections to it, and nothing else"
-
-// refuseInet denies a connection and records the address. Only TCP connections can be
-// granted. The rest is denied without a question.
-func (s *Sockets) refuseInet(k *socketCall, is netns.Socket, to netip.AddrPort, errno unix.Errno) notify.Reply {
-	d := s.Network.Unreached(s.Policy, to)
-	if is.Protocol != unix.IPPROTO_TCP || k.bind {
-		d.Operation, d.Errno, d.Why = k.name, unix.ErrnoName(errno), cmp.Or(d.Why, tcpOnly)
-		s.Record(k.Notification, d)
-		return notify.Failed(errno)
-	}
-	return s.Refuse(k.Notification, Refusal{Call: k.name, Denial: d, Errno: errno, File: -1})
+// carries reports whether codeagent decides where datagrams to an address go: it performs every call that gives
+// one a receiver.
+func (s *Sockets) carries(is netns.Socket, to netip.AddrPort) bool {
+	return is.Protocol == unix.IPPROTO_UDP && s.Datagrams && to.Port() != 0
 }
 
-// noteReceiver records the receiver of a message that will not arrive: none leaves the loopback device of the
-// shared network.
-func (s *Sockets) noteReceiver(n *notify.Notification, is netns.Socket, to netip.AddrPort, name string) {
+// carry judges where datagrams to an address go. If it returns 0, the kernel may take the address as it is.
+func (s *Sockets) carry(n *notify.Notification, is netns.Socket, to netip.AddrPort) (errno unix.Errno, denied bool) {
+	allowed := s.Network.MayReach(s.Policy, to)
+	switch {
+	case allowed && !s.Network.Serves(is.Protocol, to):
+		if tunnel, ok := s.Network.Tunnel(s.Policy, to); !ok || tunnel != nil { // a proxy carries no datagrams
+			return unix.ENETUNREACH, false
+		}
+		return s.client.Carry(is, to, s.connection(n, is, to)), false
+	case !to.Addr().IsLoopback():
+		return unix.ENETUNREACH, true
+	case !allowed && s.Network.ServedByHost(is.Protocol, to):
+		return unix.ECONNREFUSED, true
+	}
+	s.client.Uncarry(is, to)
+	return 0, false
+}
+
+// grantable is why no grant lifts a denial of another kind.
+const grantable = "a grant of a host opens TCP connections and UDP datagrams to it, and nothing else"
+
+// refuseInet denies a connection and records the address. Only TCP connections and UDP can be
+// granted. The rest is denied without a question.
+func (s *Sockets) refuseInet(k *socketCall, is netns.Socket, to netip.AddrPort, errno unix.Errno) notify.Reply {
+	if !k.bind && (is.Protocol == unix.IPPROTO_TCP || s.carries(is, to)) {
+		return s.Refuse(k.Notification, Refusal{Call: k.name, Denial: s.Network.Unreached(s.Policy, to), Errno: errno, File: -1})
+	}
+	s.recordInet(k.Notification, to, k.name, errno)
+	return notify.Failed(errno)
+}
+
+func (s *Sockets) recordInet(n *notify.Notification, to netip.AddrPort, name string, errno unix.Errno) {
 	d := s.Network.Unreached(s.Policy, to)
-	d.Operation, d.Why = name, cmp.Or(d.Why, tcpOnly)
+	d.Operation, d.Errno, d.Why = name, unix.ErrnoName(errno), cmp.Or(d.Why, grantable)
+	s.Record(n, d)
+}
+
+// sendInside judges the receiver of a message in the shared network. The kernel refuses what is not carried, with its own
+// errno: it has no route.
+func (s *Sockets) sendInside(c *sentCall, is netns.Socket, to netip.AddrPort) (errno unix.Errno, denied bool) {
 	switch {
 	case s.Network.NameServer(to):
-		s.expectQuestions(n, is, to)
-		return
+		s.expectQuestions(&c.n, is, to)
+	case s.carries(is, to):
+		return s.carry(&c.n, is, to)
+	case len(c.out) > 0:
 	case !to.Addr().IsLoopback():
-		d.Errno = unix.ErrnoName(unix.ENETUNREACH)
-	case !s.Network.ServedByHost(is.Protocol, to):
-		return
+		s.recordInet(&c.n, to, c.name, unix.ENETUNREACH)
+	case s.Network.ServedByHost(is.Protocol, to):
+		s.recordInet(&c.n, to, c.name, 0)
 	}
-	s.Record(n, d)
+	return 0, false
 }

@@ -211,14 +211,12 @@ func (s *Sockets) receiver(c *sentCall, m *outgoing, name []byte) (deny func() n
 	if !known {
 		return fails(unix.ENOPROTOOPT)
 	}
-	if !s.AskInet {
-		if len(c.out) == 0 {
-			s.noteReceiver(&c.n, is, to, c.name)
-		}
-		m.to = netns.SocketAddress(to, c.domain)
-		return nil
+	r := route{to: to}
+	if s.AskInet {
+		r = s.routeTo(&c.n, is, to)
+	} else {
+		r.errno, r.denied = s.sendInside(c, is, to)
 	}
-	r := s.routeTo(&c.n, is, to)
 	switch {
 	case r.denied:
 		return func() notify.Reply { return s.denyHost(&c.n, c.name, to, r.errno) }
