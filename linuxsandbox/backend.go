@@ -266,5 +266,8 @@ func knows(layer string, action uint32) sandbox.Layer {
 	if errno == 0 {
 		return sandbox.Layer{Name: layer, State: sandbox.LayerActive, Reason: "the kernel has it; not tried"}
 	}
+	if errno == unix.EINVAL && action == unix.SECCOMP_RET_ERRNO { // gVisor, and Linux before 4.14, do not know the question
+		return sandbox.Layer{Name: layer, State: sandbox.LayerActive, Reason: "the kernel does not say what its filters can do; not tried"}
+	}
 	return sandbox.Layer{Name: layer, State: sandbox.LayerAbsent, Reason: "seccomp(2): " + errno.Error()}
 }

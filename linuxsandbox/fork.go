@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"syscall"
@@ -120,6 +121,9 @@ func cloneKeeper(image int, made *netns.Namespaces, hostPIDs bool, files []int) 
 	pid, err := syscall.ForkExec("/proc/self/fd/"+strconv.Itoa(image), []string{HelperName, spec.KeeperArg}, &syscall.ProcAttr{
 		Dir: "/", Env: keeperEnv, Sys: sys, Files: fds,
 	})
+	if errors.Is(err, unix.ENOSPC) { // "no space left on device"
+		return 0, errors.New("clone: the sysctls user.max_*_namespaces allow no more")
+	}
 	return pid, os.NewSyscallError("clone", err)
 }
 

@@ -1,9 +1,11 @@
 package sandbox
 
+import "strings"
+
 // LayerReport is a layer and what it provides on this machine.
 type LayerReport struct {
 	Layer
-	// Holds is the purpose of the layer.
+	// Holds is the purpose of the layer, or what is left of it if the layer is degraded.
 	Holds string
 	// Losses are what it does not enforce here; empty if it is active.
 	Losses []Loss
@@ -33,12 +35,18 @@ func (e Enforcement) Explain() []LayerReport {
 	for _, l := range e.Layers {
 		worth := layerWorth[l.Name]
 		x := LayerReport{Layer: l, Holds: worth.holds}
+		var kept []string
 		for _, d := range worth.duties {
 			// A degraded layer loses what its ABI lacks or what a weakness states.
 			partly := l.State == LayerDegraded && (e.LandlockABI < d.since || d.since == 0 && stated[d.weakness])
 			if l.State == LayerAbsent || partly {
 				x.Losses = append(x.Losses, d.without(active, stated))
+			} else {
+				kept = append(kept, d.what)
 			}
+		}
+		if l.State == LayerDegraded {
+			x.Holds = strings.Join(kept, "; ")
 		}
 		out = append(out, x)
 	}

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 )
 
 // init makes this test binary a launcher of surroundings if it was started as one.
@@ -46,64 +49,87 @@ func TestDoctorInSettings(t *testing.T) {
 }
 
 // TestDoctorOnOtherMachines: with a Landlock of ABI 1, 2 or 3, without Landlock, and in Docker's default filter doctor's tries
-// hold, or the report states the weakness.
+// hold, or the report states the weakness. What it says of layers and weaknesses is what the goldens of doctor show for such a
+// machine.
 func TestDoctorOnOtherMachines(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to set the surroundings up")
 	}
-	for _, row := range []struct {
-		name, surroundings string
-		landlock           int
-		want               []string
-	}{
-		{"ABI 1", attack.SurroundPlain, 1, []string{"\n  landlock  degraded  ABI 1;", "\n            lost      limits on emptying files that are not opened for writing", "\n            but       seccomp: such calls are refused, or codeagent makes them"}},
-		{"ABI 2", attack.SurroundPlain, 2, []string{"\n  landlock  degraded  ABI 2;", "\n            lost      limits on emptying files that are not opened for writing"}},
-		{"ABI 3", attack.SurroundPlain, 3, []string{"\n  landlock  degraded  ABI 3;", "\n            lost      limits on TCP"}},
-		{"no Landlock", attack.SurroundNoLandlock, 0, []string{"\n  landlock  absent    the kernel has none", "\n            but       notify: codeagent makes each change", "\n  mountns   active "}},
-		{"Docker", attack.SurroundDocker, 0, []string{"\n  mountns   absent ", "\n  locks: ", "\n  connect   absent "}},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			u := newUser(t, "self", ordinary)
-			if row.landlock > 0 {
-				if err := buildPrograms(u.bin, attack.OldLandlock(t, row.landlock)); err != nil {
+	goldens := map[string]string{"user, no Landlock": "landlock-0", "user, Landlock ABI 1": "landlock-1", "root, no namespaces, Landlock ABI 2": "landlock-2",
+		"user, no namespaces, Landlock ABI 3": "old-kernel", "root, Docker's filter": "root-in-container"}
+	for _, s := range machine.Pick(t, t.Name(), 2, 4, attack.OtherMachines) {
+		t.Run(s.Name, func(t *testing.T) {
+			uid := s.UID
+			if uid == 0 {
+				uid = -1
+			}
+			u := newUser(t, "self", uid)
+			want := []string{"\n  refused   write a file outside the roots", "\n  refused   change the mode of a file outside", "\n  refused   connect to a server of this machine", "\n  works     write in the temporary folder"}
+			switch {
+			case s.Landlock > 0:
+				if err := buildPrograms(u.bin, attack.OldLandlock(t, s.Landlock)); err != nil {
 					t.Fatal(err)
 				}
+				want = append(want, fmt.Sprintf("\n  landlock  degraded  ABI %d;", s.Landlock), "\n            lost      limits on TCP", "\n  device-ioctl: ", "\n  signals: ")
+			case s.Surroundings == attack.SurroundNoLandlock:
+				want = append(want, "\n  landlock  absent    the kernel has none", "\n            but       notify: codeagent makes each change", "\n  mountns   active ")
+			default:
+				want = append(want, "\n  mountns   absent ", "\n  locks: ", "\n  connect   absent ", "no single host can be opened here")
 			}
-			cmd := u.codeagent("doctor")
-			cmd.Path, cmd.SysProcAttr = "/proc/self/exe", nil
-			cmd.Args = append([]string{attack.LauncherName, row.surroundings, strconv.Itoa(ordinary)}, cmd.Args...)
-			r := run1(t, cmd)
+			if s.Surroundings == attack.SurroundNoNamespaces {
+				want = append(want, "\n  mountns   absent    clone: ", "\n  connect   active ", "\n  local-servers: ", "\n  process-death: ")
+			}
+			r := run1(t, surrounded(t, s.Surroundings, s.UID, u.codeagent("doctor")))
 			if r.code != 0 || strings.Contains(r.stdout, "FAILED") || strings.Contains(r.stdout, "unknown") {
 				t.Errorf("%v", r)
 			}
-			for _, want := range append(row.want, "\n  refused   write a file outside the roots", "\n  refused   change the mode of a file outside", "\n  refused   connect to a server of this machine", "\n  works     write in the temporary folder") {
+			for _, want := range want {
 				if !strings.Contains(r.stdout, want) {
 					t.Errorf("no %q in\n%s", want, r.stdout)
+				}
+			}
+			if name := goldens[s.Name]; name != "" && (s.Landlock > 0 || s.Surroundings == attack.SurroundNoLandlock || strings.Contains(r.stdout, "landlock  active")) {
+				text, err := os.ReadFile("doctor/testdata/doctor/" + name + ".txt")
+				if got, want := enforced(r.stdout), enforced(string(text)); err != nil || got != want {
+					t.Errorf("%v: doctor says\n%s\nand its golden %s\n%s", err, got, name, want)
 				}
 			}
 		})
 	}
 }
 
-// TestDoctorWithoutLandlock: the whole report, its verdict first, if no command can run, as in gVisor.
-func TestDoctorWithoutLandlock(t *testing.T) {
+// enforced is what a report says of layers and weaknesses, without what depends on the machine: line breaks, the newest ABI
+// and the folders of the records.
+func enforced(report string) string {
+	_, layers, _ := strings.Cut(report, "sandbox   backend")
+	layers, _, _ = strings.Cut(layers, "\nevidence ")
+	layers, _, _ = strings.Cut(layers, "\nnot enforced")
+	_, weak, _ := strings.Cut(report, "\nnot enforced")
+	weak, _, _ = strings.Cut(weak, "\nmodel ")
+	words := strings.Join(strings.Fields(layers+weak), " ")
+	return regexp.MustCompile(`active ABI \d+;|in sessions: .*? why:`).ReplaceAllString(words, "…")
+}
+
+// TestNoSandboxAtAll: where no policy can hold, as in gVisor, no command runs (125), and doctor and the command say why and
+// what to do. doctor's verdict is its first line.
+func TestNoSandboxAtAll(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, "self", -1)
-	cmd := u.codeagent("doctor")
-	cmd.Path, cmd.Args = "/proc/self/exe", append([]string{attack.LauncherName, attack.SurroundGVisor, strconv.Itoa(os.Getuid())}, cmd.Args...)
-	r := run1(t, cmd)
+	const why = "cannot run commands here: this kernel has no Landlock, and namespaces cannot stand in for it here (open_tree /proc: function not implemented)"
+	r := run1(t, surrounded(t, attack.SurroundGVisor, os.Getuid(), u.codeagent("doctor")))
 	first, _, _ := strings.Cut(r.stdout, "\n")
-	if r.code != 125 || !strings.HasPrefix(first, "sandbox: cannot run commands here: ") {
-		t.Errorf("status %d, first line %q", r.code, first)
+	if r.code != 125 || !strings.HasPrefix(first, "sandbox: "+why) || strings.Contains(r.stderr, "codeagent doctor says") {
+		t.Errorf("%v", r)
 	}
-	for _, want := range []string{"\n  landlock  absent ", "\nworkspace /", "  seccomp   active ", "Landlock needs Linux", "\nmodel    ", "\nterminal "} {
+	for _, want := range []string{"\n  landlock  absent ", "\nworkspace /", "  seccomp   active ", "  notify    absent ", "Landlock needs Linux", "gVisor has none", "\nmodel    ", "\nterminal "} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("no %q in\n%s", want, r.stdout)
 		}
 	}
-	if strings.Contains(r.stderr, "codeagent doctor says") {
-		t.Errorf("doctor recommends itself: %s", r.stderr)
+	r = run1(t, surrounded(t, attack.SurroundGVisor, os.Getuid(), u.codeagent("sandbox", "--", "true")))
+	if r.code != 125 || !strings.Contains(r.stderr, "no Landlock") || !strings.Contains(r.stderr, "what is needed is Linux 5.13") || !strings.Contains(r.stderr, "the command did not run") || !strings.Contains(r.stderr, "codeagent doctor says") {
+		t.Errorf("%v", r)
 	}
 }
 
@@ -129,18 +155,24 @@ func inSettings(t *testing.T, f func(t *testing.T, name string, u user, launch f
 				uid = -1
 			}
 			f(t, row.name, newUser(t, row.name, uid), func(cmd *exec.Cmd) *exec.Cmd {
-				attr, env := &syscall.SysProcAttr{}, ""
-				if row.surroundings == attack.SurroundNoNamespaces {
-					var err error
-					if attr, env, err = attack.NewUserNamespace(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				launched := exec.Command("/proc/self/exe")
-				launched.Args = append([]string{attack.LauncherName, row.surroundings, strconv.Itoa(row.uid)}, cmd.Args...)
-				launched.Dir, launched.Env, launched.SysProcAttr = cmd.Dir, append(cmd.Env, env), attr
-				return launched
+				return surrounded(t, row.surroundings, row.uid, cmd)
 			})
 		})
 	}
+}
+
+// surrounded is cmd in these surroundings.
+func surrounded(t *testing.T, surroundings string, uid int, cmd *exec.Cmd) *exec.Cmd {
+	t.Helper()
+	attr, env := &syscall.SysProcAttr{}, ""
+	if surroundings == attack.SurroundNoNamespaces {
+		var err error
+		if attr, env, err = attack.NewUserNamespace(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	launched := exec.Command("/proc/self/exe")
+	launched.Args = append([]string{attack.LauncherName, surroundings, strconv.Itoa(uid)}, cmd.Args...)
+	launched.Dir, launched.Env, launched.SysProcAttr = cmd.Dir, append(cmd.Env, env), attr
+	return launched
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -93,10 +94,12 @@ func launch(args []string) error {
 	case SurroundNoLandlock:
 		err = installFilter(refusing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET))
 	case SurroundGVisor:
-		err = installFilter(append(withoutFlag(unix.SYS_SECCOMP, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER), refusing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR)...))
+		const asks = 2 // in SECCOMP_GET_ACTION_AVAIL and SECCOMP_GET_NOTIF_SIZES: gVisor only installs filters
+		err = installFilter(slices.Concat(withoutFlag(unix.SYS_SECCOMP, 0, asks), withoutFlag(unix.SYS_SECCOMP, 1, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER),
+			refusing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR)))
 	case SurroundOldFilter:
 		const pidfdThread = unix.O_EXCL
-		err = installFilter(append(withoutFlag(unix.SYS_PIDFD_OPEN, pidfdThread), refusing(unix.EPERM, unix.SYS_CLOSE_RANGE, unix.SYS_FACCESSAT2)...))
+		err = installFilter(append(withoutFlag(unix.SYS_PIDFD_OPEN, 1, pidfdThread), refusing(unix.EPERM, unix.SYS_CLOSE_RANGE, unix.SYS_FACCESSAT2)...))
 	case SurroundMaskedProc:
 		err = maskProc()
 	default:
@@ -224,11 +227,11 @@ func refusing(errno unix.Errno, numbers ...uint32) []bpf.RawInstruction {
 	return append(prog, bpf.RawInstruction{Op: opReturn, K: unix.SECCOMP_RET_ALLOW})
 }
 
-// withoutFlag begins a filter that does not know this flag in the second argument of a call.
-func withoutFlag(number, flag uint32) []bpf.RawInstruction {
+// withoutFlag begins a filter that does not know this flag in an argument of a call: 0 for the first.
+func withoutFlag(number, argument, flag uint32) []bpf.RawInstruction {
 	return []bpf.RawInstruction{
 		{Op: opLoadWord, K: 0}, {Op: opJumpEqual, Jf: 3, K: number},
-		{Op: opLoadWord, K: 24}, {Op: opJumpSet, Jf: 1, K: flag},
+		{Op: opLoadWord, K: 16 + 8*argument}, {Op: opJumpSet, Jf: 1, K: flag},
 		{Op: opReturn, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)},
 	}
 }

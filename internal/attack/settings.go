@@ -55,16 +55,22 @@ var Settings = []Setting{
 // OtherMachines are those of kernels whose Landlock lacks rights (truncation before ABI 3, Linux 6.2; moves between
 // folders before ABI 2, 5.19) or that have none, and of Docker's default filter. The helper of an old kernel uses no newer
 // right, so that the kernel refuses no more than an old one.
-var OtherMachines = []Setting{
-	{"user, Landlock ABI 1", SurroundPlain, PlainUser, 1},
-	{"user, no namespaces, Landlock ABI 1", SurroundNoNamespaces, PlainUser, 1},
-	{"root, Landlock ABI 2", SurroundPlain, 0, 2},
-	{"user, no namespaces, Landlock ABI 2", SurroundNoNamespaces, PlainUser, 2},
-	{"user, no namespaces, Landlock ABI 3", SurroundNoNamespaces, PlainUser, 3},
+var OtherMachines = slices.Concat(oldLandlock(1), oldLandlock(2), oldLandlock(3), []Setting{
 	{"user, no Landlock", SurroundNoLandlock, PlainUser, 0},
 	{"root, no Landlock", SurroundNoLandlock, 0, 0},
 	{"user, Docker's filter", SurroundDocker, PlainUser, 0},
 	{"root, Docker's filter", SurroundDocker, 0, 0},
+})
+
+// WithLandlock stands in the name of a setting with an old Landlock, behind the setting that is the same but for it.
+const WithLandlock = ", Landlock ABI "
+
+// oldLandlock are both users, with and without namespaces.
+func oldLandlock(abi int) (out []Setting) {
+	for _, s := range Settings[:4] {
+		out = append(out, Setting{s.Name + WithLandlock + strconv.Itoa(abi), s.Surroundings, s.UID, abi})
+	}
+	return out
 }
 
 const (

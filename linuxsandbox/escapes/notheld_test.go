@@ -9,7 +9,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// wantRows is the number of rows in each setting, so that none is lost.
+// wantRows is the number of rows in each setting, so that none is lost. With an old Landlock they are as many.
 var wantRows = map[string]int{
 	"root":                490,
 	"user":                464,
@@ -19,15 +19,10 @@ var wantRows = map[string]int{
 	"user in a container": 463,
 	"user, covered /proc": 463,
 
-	"user, Landlock ABI 1":                464,
-	"root, Landlock ABI 2":                490,
-	"user, no namespaces, Landlock ABI 1": 463,
-	"user, no namespaces, Landlock ABI 2": 463,
-	"user, no namespaces, Landlock ABI 3": 463,
-	"user, no Landlock":                   464,
-	"root, no Landlock":                   490,
-	"user, Docker's filter":               462,
-	"root, Docker's filter":               487,
+	"user, no Landlock":     464,
+	"root, no Landlock":     490,
+	"user, Docker's filter": 462,
+	"root, Docker's filter": 487,
 }
 
 // notHeld names the rows that are not enforced yet in each setting. Enforcement must state the
@@ -42,23 +37,17 @@ var notHeld = map[string][]string{
 	"root in a container": globRows,
 	"user in a container": globRows,
 
-	"user, Landlock ABI 1": keeperRows,
-	"root, Landlock ABI 2": keeperRows,
-	"user, no Landlock":    keeperRows,
-	"root, no Landlock":    keeperRows,
+	"user, no Landlock": keeperRows,
+	"root, no Landlock": keeperRows,
 
 	"user, Docker's filter": lockRows,
 	"root, Docker's filter": lockRows,
-
-	"user, no namespaces, Landlock ABI 1": signalRows,
-	"user, no namespaces, Landlock ABI 2": signalRows,
-	"user, no namespaces, Landlock ABI 3": signalRows,
 }
 
-// openRows are those of notHeld, or on a kernel with an old Landlock those of the settings that simulate it.
+// openRows are those of notHeld, and with an old Landlock, of the kernel or simulated, those of its weaknesses.
 func openRows(s attack.Setting, e sandbox.Enforcement) []string {
 	switch {
-	case s.Landlock > 0 || e.LandlockABI == 0 || e.LandlockABI >= 6:
+	case e.LandlockABI == 0 || e.LandlockABI >= 6:
 		return notHeld[s.Name]
 	case slices.Contains(e.Active(), "pidns"):
 		return slices.Concat(notHeld[s.Name], keeperRows)

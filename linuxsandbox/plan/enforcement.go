@@ -77,7 +77,7 @@ func checkLandlock(p resolved.Policy, f Facts) error {
 	case !f.Broker:
 		return fmt.Errorf(without+"nothing answers for it (%s): it cannot confine writes; what is needed is Linux 5.13 or newer with Landlock enabled, or seccomp's user notification", notifyLayer(f).Reason)
 	case len(p.Read) > 0:
-		return fmt.Errorf(without+"nothing else limits reads to %s: deny_read names what must stay closed", list(sandbox.PathsOf(p.Read)))
+		return fmt.Errorf("this kernel has no Landlock, which limits reads: they cannot be limited to %s; list in deny_read what must stay closed instead", list(sandbox.PathsOf(p.Read)))
 	}
 	return nil
 }
@@ -185,6 +185,14 @@ func (f Facts) noCopies() string {
 		return "the broker is not there: " + notifyLayer(f).Reason
 	}
 	return cmp.Or(f.NoSockets, "what is around codeagent refuses it copies of a command's descriptors (pidfd_getfd)")
+}
+
+// copiesRemedy is how the broker gets copies where something around codeagent refuses them; "" if nothing does.
+func (f Facts) copiesRemedy() string {
+	if f.Broker && f.NoSockets == "" {
+		return "let the filter around codeagent pass pidfd_getfd; Docker's does with --cap-add SYS_PTRACE"
+	}
+	return ""
 }
 
 // layer is one that is active, as what was tried showed, or absent for the reason why.

@@ -20,13 +20,13 @@ var machines = []struct {
 }{
 	{"root", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
 	{"user", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
-	{"user-no-namespaces", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Sockets: sockets.TakesCopies, Beside: true, NamespacesWhy: "clone: no space left on device"}},
+	{"user-no-namespaces", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Sockets: sockets.TakesCopies, Beside: true, NamespacesWhy: "clone: the sysctls user.max_*_namespaces allow no more"}},
 	{"root-in-container", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Sockets: sockets.TakesStandIns, NamespacesWhy: "clone: operation not permitted"}},
 	{"inside-codeagent", Facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, NoBroker: "another sandbox around this one holds the listener, and the kernel allows one"}, NamespacesWhy: "clone: operation not permitted"}},
 	{"landlock-0", Facts{Facts: spec.Facts{Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
 	{"landlock-1", Facts{Facts: spec.Facts{LandlockABI: 1, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
-	{"landlock-2", Facts{Facts: spec.Facts{LandlockABI: 2, Root: true, Broker: true}, Sockets: sockets.TakesCopies, Beside: true, NamespacesWhy: "clone: no space left on device"}},
-	{"old-kernel", Facts{Facts: spec.Facts{LandlockABI: 3, Broker: true}, Sockets: sockets.TakesCopies, Beside: true, NamespacesWhy: "clone: no space left on device"}},
+	{"landlock-2", Facts{Facts: spec.Facts{LandlockABI: 2, Root: true, Broker: true}, Sockets: sockets.TakesCopies, Beside: true, NamespacesWhy: "clone: operation not permitted"}},
+	{"old-kernel", Facts{Facts: spec.Facts{LandlockABI: 3, Broker: true}, Sockets: sockets.TakesCopies, Beside: true, NamespacesWhy: "clone: the sysctls user.max_*_namespaces allow no more"}},
 }
 
 // TestEnforcementOfMachines records the enforcement on each kind of machine. The tests of

@@ -60,7 +60,7 @@ func fileWeaknesses(p resolved.Policy, f Facts) []possible {
 			"Landlock does not handle metadata, read-only mounts cannot be made here (" + f.NamespacesWhy + "), and " + noBroker, ""},
 		{!f.locks(), "locks",
 			"a command can lock (flock) files that it may only read: programs outside that lock them wait until it ends",
-			"a descriptor that is open to read is enough, and " + f.noCopies(), ""},
+			"a descriptor that is open to read is enough, and " + f.noCopies(), f.copiesRemedy()},
 		{unprotected && !f.Namespaces, "protected",
 			"a command can change these protected names inside the write roots: " + list(names),
 			"Landlock cannot take a right away inside a root, and read-only mounts cannot be made here: " + f.NamespacesWhy, ""},
@@ -131,13 +131,14 @@ func (f Facts) oldLandlock(does string) string {
 }
 
 func kernelWeaknesses(f Facts) []possible {
+	const scopes = "Linux 6.12 or newer, with Landlock switched on"
 	return []possible{
 		{f.LandlockABI < 5, "device-ioctl", "a command can control every device it can open",
-			f.oldLandlock("handle device ioctls (ABI 5, Linux 6.10)"), "a newer kernel"},
+			f.oldLandlock("handle device ioctls (ABI 5, Linux 6.10)"), "Linux 6.10 or newer, with Landlock switched on"},
 		{f.LandlockABI < 6 && !f.ownPIDs(), "signals", "a command can signal the user's other processes, the keeper of its own sandbox too",
-			f.oldLandlock("scope signals (ABI 6, Linux 6.12)"), "a newer kernel"},
+			f.oldLandlock("scope signals (ABI 6, Linux 6.12)"), scopes},
 		{f.LandlockABI < 6 && f.ownPIDs(), "signals", "a command can signal the keeper of its own sandbox, and so end itself before its time",
-			f.oldLandlock("scope signals (ABI 6, Linux 6.12)") + ", and the keeper is in the command's PID namespace", "a newer kernel"},
+			f.oldLandlock("scope signals (ABI 6, Linux 6.12)") + ", and the keeper is in the command's PID namespace", scopes},
 		{f.CoreHandler, "core-handler",
 			"the memory of a program that crashes is handed to the host's handler of crashes, which runs outside of the sandbox",
 			"only a core limit of 1 keeps such a handler from running, and the limit was 0 for good before codeagent started",

@@ -116,7 +116,7 @@ func whyCannot(err error) string {
 	if !errors.As(err, &start) {
 		return err.Error()
 	}
-	if start.Stage == "backend" {
+	if start.Stage == "backend" || start.Stage == "policy" {
 		return start.Err.Error()
 	}
 	return start.Stage + ": " + start.Err.Error()

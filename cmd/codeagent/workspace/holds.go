@@ -40,7 +40,7 @@ func (ws *Workspace) NetworkNotHeld() string {
 		return why
 	}
 	if hosts, _ := ws.Grantable(); !hosts {
-		return "a single host can be opened only in a network of the session's own, and none can be made here (netns)"
+		return "no single host can be opened here (netns, connect)"
 	}
 	return ""
 }
