@@ -55,6 +55,19 @@ var spelled = []struct{ name, script, target string }{
 	{"NUL in a question", `ask(b"other", b"example", b"com\0")`, ""},
 	{"dots in a question", `ask(b"other.example.com"); ask(b"other.example", b"com")`, ""},
 	{"a question over TCP", `ask(b"OTHER", b"example", b"com", tcp=True)`, "other.example.com"},
+	{"a question to the mapped name server", `ask(b"other", b"example", b"com", to=("::ffff:" + NAMES, 53))`, "other.example.com"},
+	{"two questions in one message", `
+q = struct.pack("!6H", 7, 0x100, 2, 0, 0, 0) + b"\4name\7example\3com\0\0\1\0\1" + b"\5other\7example\3com\0\0\1\0\1"; s = socket.create_connection((NAMES, 53)); s.settimeout(2); s.sendall(struct.pack("!H", len(q)) + q); print(s.recv(999))`, ""}, // the first one is answered
+	{"a question in pieces", `
+q = struct.pack("!6H", 7, 0x100, 1, 0, 0, 0) + b"\5OTHER\7example\3com\0\0\1\0\1"; s = socket.create_connection((NAMES, 53)); s.settimeout(2)
+for c in struct.pack("!H", len(q)) + q: s.sendall(bytes([c]))
+print(s.recv(999))`, "other.example.com"},
+	{"a question by another process", `
+import time
+s = socket.create_connection((NAMES, 53)); s.settimeout(2); q = struct.pack("!6H", 7, 0x100, 1, 0, 0, 0) + b"\5other\7example\3com\0\0\1\0\1"
+if os.fork() == 0: os.setsid(); time.sleep(.1); os.write(s.fileno(), struct.pack("!H", len(q)) + q); os._exit(0)
+print(s.recv(999))`, "other.example.com"},
+	{"a resolver of node's own at another server", `node -e 'const r = new (require("dns").Resolver)({timeout: 500, tries: 1}); r.setServers(["192.0.2.53"]); r.resolve4("name.example.com", e => process.exit(e ? 3 : 0))'`, "192.0.2.53:53"},
 	{"a question about a service", `ask(b"_http", b"_tcp", b"other", b"example", b"com", kind=33)`, "other.example.com"},
 	{"a text", `ask(b"secret", b"other", b"example", b"com", kind=16)`, "secret.other.example.com"},
 	{"the address", `curl -sS -m 9 http://127.77.0.2:NO`, "127.77.0.2:NO"},
@@ -119,7 +132,7 @@ func TestSpellings(t *testing.T) {
 			for _, d := range denials {
 				refused, never = append(refused, d.Target), never || d.Why != ""
 			}
-			if strings.Join(slices.Compact(refused), " ") != target || no.forget() || len(asked()) > 0 {
+			if strings.Join(slices.Compact(refused), " ") != target || no.forget() || slices.ContainsFunc(asked(), func(name string) bool { return name != "name.example.com" }) {
 				t.Errorf("%s, denied %v: refused %q, want %q: %q", row.name, denies, refused, target, out)
 			}
 			datagram := never && sandboxtest.HasLayer(t, th.Backend, "netns") // no grant lets those out of a network of the session's own
