@@ -112,6 +112,8 @@ type Command struct {
 	Check func() error
 	// Learn is as in sandbox.Command.
 	Learn func(sandbox.Denial) (sandbox.Grant, bool)
+	// Draft is as in sandbox.Command. The command then runs without a network.
+	Draft Draft
 	// Foreground passes the terminal and the three files below straight through (for
 	// `codeagent sandbox`). Nothing is captured then, and a Timeout of 0 means no limit.
 	Foreground bool
@@ -160,6 +162,18 @@ type Outcome struct {
 // Failed reports whether the command ended in any way other than exit status 0.
 func (o Outcome) Failed() bool {
 	return o.TimedOut || o.Interrupted || o.Status.Signal != 0 || o.Status.Exit != 0
+}
+
+// ExitStatus is the status with which a command that stands for this one ends: 124 for a time limit, as in
+// timeout(1), and 128 and the number for a signal, as in shells.
+func (o Outcome) ExitStatus() int {
+	switch {
+	case o.TimedOut:
+		return 124
+	case o.Status.Signal != 0:
+		return 128 + o.Status.Signal
+	}
+	return o.Status.Exit
 }
 
 // SignalName names the signal that ended the command ("SIGKILL"), or is "".
@@ -235,11 +249,16 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 	if strings.Contains(path, "/") && !filepath.IsAbs(path) {
 		path = filepath.Join(c.Dir, path)
 	}
+	changed := r.options.Trees.changes(p, c.by())
+	var draft sandbox.Draft
+	if c.Draft != nil {
+		draft, changed = c.Draft, c.Draft.Touch
+	}
 	return sandbox.Command{
-		Named: r.temporary(p, c), Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
+		Named: r.temporary(p, c), Draft: draft, Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Terminal: c.Terminal,
 		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Reads: c.served != nil, Observer: c.Observer, Learn: c.Learn,
-		Changed: r.options.Trees.changes(p, c.by()), Versions: r.options.Versions, Listens: c.listens,
+		Changed: changed, Versions: r.options.Versions, Listens: c.listens,
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"codeagent/exec/verdict"
+	"codeagent/hostfile"
 	"codeagent/sandbox"
 	"codeagent/sandbox/named"
 )
@@ -49,6 +50,9 @@ type execution struct {
 
 // begin starts c under p. Every begin needs an end.
 func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Sink) (*execution, error) {
+	if c.Draft != nil {
+		p = draftPolicy(p, hostfile.OS{})
+	}
 	backend, exact, err := r.resolve(p)
 	if err != nil {
 		return nil, err

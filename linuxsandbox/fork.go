@@ -32,8 +32,10 @@ import (
 const keeperNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 
 // keeperCaps are the capabilities that an ordinary user's keeper retains across its exec, in its
-// own user namespace: it needs them to mount and then to empty its bounding set.
-var keeperCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
+// own user namespace: it needs them to mount and then to empty its bounding set. Overlayfs works with those of
+// who mounted it, in a work folder that it makes without permissions (ovl_workdir_create). They hold over files of
+// this user alone, who could change these permissions too.
+var keeperCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
 
 // namespaces are the namespaces that a keeper joins.
 type namespaces struct {

@@ -55,6 +55,11 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 	if err != nil {
 		return nil, startError("policy", err)
 	}
+	if cmd.Draft != nil {
+		if err := ready.OnDraft(p, cmd.Draft, f); err != nil {
+			return nil, startError("draft", err)
+		}
+	}
 	if f.Broker {
 		ready.KeepFor(p, cmd)
 	}

@@ -111,6 +111,9 @@ type Command struct {
 	// the descriptor are not reported. It may be called twice for one change, must not wait, and is
 	// called if Enforcement.Observes.
 	Changed func(path string)
+	// Draft, if set, receives what the command changes, in place of the files themselves. Where a backend
+	// cannot do that the command does not start.
+	Draft Draft
 	// Learn, if set, is called for each refusal that a grant could lift. It returns at once what
 	// that one call may do, so one run shows all that a command needs. No Holder is asked then.
 	// What is protected or closed to reading (Policy.Protected, DenyRead) stays refused, and Learn
@@ -138,6 +141,13 @@ type Command struct {
 	// Terminal means that the three files are one terminal. It becomes the controlling terminal of
 	// the command's own session. It excludes Foreground.
 	Terminal bool
+}
+
+// Draft is where the changes of a command go instead of its write roots.
+type Draft interface {
+	// Layer returns two folders of one file system for the changes below root, a write root that is a
+	// folder. upper has the changes of the commands before, and work is empty.
+	Layer(root string) (upper, work string, err error)
 }
 
 // Listener is a TCP port on which a command listens in the session's own network. Executable is the

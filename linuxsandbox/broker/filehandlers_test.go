@@ -185,7 +185,7 @@ func (f *fake) opens(files *fileCalls) fileHandler {
 func (f *fake) entries(files *fileCalls) fileHandler { return (&entries{files, f}).entry }
 
 func (f *fake) moves(files *fileCalls) fileHandler {
-	h := &moves{files}
+	h := &moves{fileCalls: files}
 	return func(n *notify.Notification, c *calls.File) notify.Reply {
 		if c.Kind == calls.Link {
 			return h.link(n, c)

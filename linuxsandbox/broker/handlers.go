@@ -90,7 +90,7 @@ func (b *Broker) handlersFor(o Options) handlers {
 	return handlers{
 		opens: open, reads: read, terms: terms, masks: masks,
 		entries:   &entries{fileCalls: files, log: log},
-		moves:     &moves{files},
+		moves:     &moves{fileCalls: files, draft: o.Command.Draft != nil},
 		metadata:  &metadata{walk: walk, judge: j, rights: rights, observer: watch, fresh: &b.fresh, deny: deny, still: still},
 		files:     &descriptors{walk: walk, judge: j, losses: loss, still: still, waiting: &b.waiting, log: log, refuse: deny.refuse},
 		processes: processes.New(b.rules, o.Keeper, func() uint64 { return rights.dropped }, walk, log),

@@ -17,7 +17,11 @@ import (
 )
 
 // moves answers calls with two names: rename and link.
-type moves struct{ *fileCalls }
+type moves struct {
+	*fileCalls
+	// draft: the command's changes go to a draft, so nothing is changed on the host's own files.
+	draft bool
+}
 
 // moveCall is a rename or link whose two names were walked.
 type moveCall struct {
@@ -135,6 +139,9 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moveCall)
 		err = m.fill()
 	} else {
 		err = unix.Renameat2(m.From.Dir, m.From.Last, m.To.Dir, m.To.Last, uint(m.Flags))
+	}
+	if err == unix.EXDEV && h.draft {
+		err = m.renameOnDraft()
 	}
 	// A granted single file is a mount of its own, which keeps its name in place.
 	if err == unix.EXDEV || err == unix.EBUSY && h.judge.Granted(m.To.Full()) {
@@ -276,7 +283,7 @@ func (h *moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
 // onHost retries on the host's folders a call that failed with EXDEV or EBUSY because the
 // command's mounts separate what the host does not.
 func (h *moves) onHost(m *judge.Move, do func(from, to int) error) error {
-	if !h.deny.rights.mounted {
+	if !h.deny.rights.mounted || h.draft {
 		return unix.EXDEV
 	}
 	from, err := pathwalk.SameOnHost(m.From.Dir, m.From.Path)

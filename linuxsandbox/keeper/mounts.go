@@ -74,6 +74,9 @@ func (m *mounter) takeTrees() (err error) {
 	if m.writable, err = takeAll(m.plan.Writable); err != nil {
 		return err
 	}
+	if err := m.takeOverlays(); err != nil {
+		return err
+	}
 	if m.readable, err = takeAll(m.plan.Readable); err != nil {
 		return err
 	}

@@ -16,6 +16,8 @@ const ConsoleDev = "/dev/console"
 type Mounts struct {
 	// Writable paths stay writable.
 	Writable []string
+	// Overlays are write roots that are folders, and that the command sees with changes of its own.
+	Overlays []Overlay
 	// Temp is the private folder that the command sees at each path of Private.
 	Temp    string
 	Private []string
@@ -43,6 +45,9 @@ type Mounts struct {
 	// ConsoleDev.
 	Console []string
 }
+
+// Overlay is a mount of the kernel's overlayfs at the path of its lower layer.
+type Overlay struct{ Path, Upper, Work string }
 
 // Replaced is the innermost folder around path whose content differs for the command and the host,
 // or "".

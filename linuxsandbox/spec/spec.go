@@ -16,7 +16,7 @@ import (
 
 // Version is the version of Spec. Both halves come from one build; a helper of another version
 // refuses to run anything.
-const Version = 7
+const Version = 8
 
 // maxSpec bounds an encoded Spec in bytes, including command line and environment.
 const maxSpec = 1 << 20

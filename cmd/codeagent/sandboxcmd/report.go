@@ -97,13 +97,8 @@ func hint(w io.Writer, flag, name, note string) {
 }
 
 func exitStatus(o exec.Outcome) int {
-	switch {
-	case o.TimedOut:
-		return cli.ExitTimeLimit
-	case o.Status.Signal != 0:
-		return 128 + o.Status.Signal
-	case o.Status.Exit == 0 && len(o.Verdict.Unwritten()) > 0:
-		return cli.ExitRefused
+	if status := o.ExitStatus(); status != 0 || len(o.Verdict.Unwritten()) == 0 {
+		return status
 	}
-	return o.Status.Exit
+	return cli.ExitRefused
 }

@@ -1,0 +1,49 @@
+//go:build linux
+
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
+	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
+
+	"golang.org/x/sys/unix"
+)
+
+// OnDraft has the command's changes go to d. A write root that is a file or is gone stays shut then: overlayfs
+// has layers of folders alone.
+func (p *Plan) OnDraft(policy resolved.Policy, d sandbox.Draft, f Facts) error {
+	switch {
+	case p.Mounts == nil:
+		return fmt.Errorf("a draft needs mounts of its own: %s", f.NamespacesWhy)
+	case !f.Broker:
+		return errors.New("a draft needs the broker, which sees what changes")
+	case len(p.Absent)+len(p.Made)+len(p.granted) > 0:
+		return errors.New("bug: a policy for a draft has granted paths that the broker opens on the host")
+	}
+	folder := func(path string) bool {
+		st, err := kernel.StatPath(path)
+		return err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+	}
+	for i, rule := range p.Spec.Rules {
+		if rule.Access != spec.AccessWrite || rule.Path == policy.Temp {
+			continue
+		}
+		if !folder(rule.Path) {
+			p.Spec.Rules[i].Access = spec.AccessRead
+			p.Mounts.Writable = slices.DeleteFunc(p.Mounts.Writable, func(path string) bool { return path == rule.Path })
+			continue
+		}
+		upper, work, err := d.Layer(rule.Path)
+		if err != nil {
+			return fmt.Errorf("draft: %w", err)
+		}
+		p.Mounts.Overlays = append(p.Mounts.Overlays, spec.Overlay{Path: rule.Path, Upper: upper, Work: work})
+	}
+	return nil
+}
