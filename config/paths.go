@@ -21,8 +21,8 @@ type Paths struct {
 	State string
 	// File is config.toml, Rules is rules.toml.
 	File, Rules string
-	// Sessions, Undo and Output are folders in State; Ledger is a file there.
-	Sessions, Undo, Output, Ledger string
+	// Sessions, Undo, Drafts and Output are folders in State; Ledger is a file there.
+	Sessions, Undo, Drafts, Output, Ledger string
 	// History is the folder of what was typed in each project.
 	History string
 	// Roots is the file that lists the write roots of every session so far.
@@ -76,6 +76,7 @@ func newPaths(config, state, servers, temp string) Paths {
 		Config: config, State: state, Servers: servers, Temp: temp,
 		File: filepath.Join(config, "config.toml"), Rules: filepath.Join(config, "rules.toml"),
 		Sessions: filepath.Join(state, "sessions"), Undo: filepath.Join(state, "undo"),
+		Drafts: filepath.Join(state, "drafts"),
 		Output: filepath.Join(state, "output"), Ledger: filepath.Join(state, "ledger.jsonl"),
 		History: filepath.Join(state, "history"), Roots: filepath.Join(state, "write-roots"), MadeGit: filepath.Join(state, "made-git"), Commits: filepath.Join(state, "commits"), Without: filepath.Join(state, "without.json"),
 		SignIns: filepath.Join(state, "sign-ins"), Keys: filepath.Join(config, "keys"),
@@ -85,7 +86,7 @@ func newPaths(config, state, servers, temp string) Paths {
 // Resolved returns the paths as resolve returns them; resolve gets an absolute folder and
 // a name.
 func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, error) {
-	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Output, &p.History, &p.Ledger, &p.Roots, &p.MadeGit, &p.Commits, &p.Without, &p.Servers, &p.SignIns, &p.Keys, &p.Temp} {
+	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Drafts, &p.Output, &p.History, &p.Ledger, &p.Roots, &p.MadeGit, &p.Commits, &p.Without, &p.Servers, &p.SignIns, &p.Keys, &p.Temp} {
 		var err error
 		if *at, err = resolve("/", *at); err != nil {
 			return p, err
@@ -97,7 +98,7 @@ func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, 
 // Own lists what no command may ever write, whatever is granted.
 func (p Paths) Own() []string {
 	// Each may be the user's own link to another folder.
-	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Output, p.History, p.Ledger, p.Roots, p.MadeGit, p.Commits, p.Without, p.SignIns, p.Keys}
+	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Drafts, p.Output, p.History, p.Ledger, p.Roots, p.MadeGit, p.Commits, p.Without, p.SignIns, p.Keys}
 	files = append(files, p.servers()...)
 	if p.home != "" {
 		// Temp is in the same folder, so the folder itself cannot be listed.
@@ -110,7 +111,7 @@ func (p Paths) Own() []string {
 // including keys, all conversations, what was typed, the data of MCP servers and sign-ins to them, kept keys. Output is not hidden: the model receives the paths
 // of the files there, and reads them.
 func (p Paths) Hidden() []string {
-	return append([]string{p.Sessions, p.Undo, p.History, p.SignIns, p.Keys}, p.servers()...)
+	return append([]string{p.Sessions, p.Undo, p.Drafts, p.History, p.SignIns, p.Keys}, p.servers()...)
 }
 
 // records are the folders that no MCP server may read, whatever is set: those of Hidden and the outputs
@@ -139,7 +140,7 @@ func (p Paths) HiddenInside() []string {
 // Create makes the folders, for the user only. It removes other users' access to an existing
 // folder; anything else in the place of a folder is an error.
 func (p Paths) Create() error {
-	for _, dir := range []string{p.Config, p.State, p.Sessions, p.Undo, p.Output, p.History, p.Commits, p.Servers, p.SignIns, p.Keys, p.Temp} {
+	for _, dir := range []string{p.Config, p.State, p.Sessions, p.Undo, p.Drafts, p.Output, p.History, p.Commits, p.Servers, p.SignIns, p.Keys, p.Temp} {
 		err := createPrivate(dir)
 		if dir == p.Keys && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
 			continue // settings that codeagent may not change: no key is kept beside them

@@ -20,6 +20,7 @@ import (
 	"codeagent/cmd/codeagent/screen"
 	"codeagent/cmd/codeagent/serverscmd"
 	"codeagent/cmd/codeagent/sessionscmd"
+	"codeagent/cmd/codeagent/trycmd"
 	"codeagent/cmd/codeagent/undocmd"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/eventlog"
@@ -100,7 +101,7 @@ func newRoot(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	root.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "keep no session of this run")
 	mcp := mcpcmd.New(s, f)
 	mcp.AddCommand(serverscmd.New(s, f)...)
-	root.AddCommand(execcmd.New(s, f), execcmd.NewReview(s, f), screen.NewResume(s, f), screen.NewFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), acpcmd.New(s, f), doctor.New(s, f), mcp, permissionscmd.New(s, f), rulescmd.New(s, f), newVersion(s))
+	root.AddCommand(execcmd.New(s, f), execcmd.NewReview(s, f), screen.NewResume(s, f), screen.NewFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), trycmd.New(s, f), acpcmd.New(s, f), doctor.New(s, f), mcp, permissionscmd.New(s, f), rulescmd.New(s, f), newVersion(s))
 	root.SetHelpCommand(helpcmd.New(s))
 	root.CompletionOptions.HiddenDefaultCmd = false
 	cli.ExplainArguments(root)

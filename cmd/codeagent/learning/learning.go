@@ -46,25 +46,36 @@ func CanAsk(s cli.Stdio) bool { return cli.IsTerminal(s.In) && cli.IsTerminal(s.
 
 // Yes asks a question on the terminal. A signal ends it.
 func Yes(ctx context.Context, s cli.Stdio, question string) (bool, error) {
-	fmt.Fprint(s.Err, question)
-	return hostfile.Within(ctx, func() (bool, error) { return saidYes(s.In), nil })
+	answer, err := Answer(ctx, s, question)
+	if err == io.EOF {
+		err = nil // no answer is a no
+	}
+	return answer == "y" || answer == "yes", err
 }
 
-// saidYes reads one line, byte by byte: what follows belongs to the command.
-func saidYes(in io.Reader) bool {
+// Answer asks a question on the terminal, and returns the line in small letters; a closed terminal is an error. A signal ends it.
+func Answer(ctx context.Context, s cli.Stdio, question string) (string, error) {
+	fmt.Fprint(s.Err, question)
+	return hostfile.Within(ctx, func() (string, error) { return readAnswer(s.In) })
+}
+
+// readAnswer reads one line, byte by byte: what follows belongs to the command.
+func readAnswer(in io.Reader) (string, error) {
 	line := make([]byte, 0, 8)
 	for one := make([]byte, 1); len(line) < cap(line); {
 		n, err := in.Read(one)
-		if n == 0 || one[0] == '\n' {
+		if n == 1 && one[0] == '\n' {
 			break
 		}
-		line = append(line, one[0])
-		if err != nil {
+		line = append(line, one[:n]...)
+		if err != nil && len(line) == 0 {
+			return "", err
+		}
+		if n == 0 || err != nil {
 			break
 		}
 	}
-	answer := strings.ToLower(strings.TrimSpace(string(line)))
-	return answer == "y" || answer == "yes"
+	return strings.ToLower(strings.TrimSpace(string(line))), nil
 }
 
 // Needs is what a program needs beyond its sandbox.

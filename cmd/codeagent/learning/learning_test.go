@@ -8,12 +8,12 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestSaidYes: an answer ends with its line, and what follows is left to the command.
-func TestSaidYes(t *testing.T) {
+// TestAnswer: an answer ends with its line, and what follows is left to the command.
+func TestAnswer(t *testing.T) {
 	for text, want := range map[string]bool{"y\n": true, " YES \nrest": true, "yes": true, "n\n": false, "\n": false, "": false, "yes please\n": false} {
 		in := strings.NewReader(text)
-		if got := saidYes(in); got != want {
-			t.Errorf("%q: %v", text, got)
+		if got, _ := readAnswer(in); (got == "y" || got == "yes") != want {
+			t.Errorf("%q: %q", text, got)
 		}
 		if text == " YES \nrest" && in.Len() != len("rest") {
 			t.Errorf("%d bytes are left of %q", in.Len(), text)

@@ -1,0 +1,289 @@
+package draft
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"codeagent/hostfile"
+	"codeagent/sandbox"
+)
+
+const (
+	// maxEntries bounds how many entries of a draft are listed, and how many versions it keeps.
+	maxEntries = 200_000
+	// MaxFile is the size of the largest file that can be kept, in bytes: what a file worker carries.
+	MaxFile = 64 << 20
+)
+
+// Change is one entry that a command changed.
+type Change struct {
+	Path string
+	// Kind is sandbox.Added, Updated or Deleted.
+	Kind sandbox.ChangeKind
+	// Type is "file", "folder", "link" or "special".
+	Type string
+	// Why says why it cannot be kept; "" if it can.
+	Why string
+
+	before, after entry
+	// upper is where the new content is; "" if the content is the old one.
+	upper string
+	// part is what is kept in place of the new content, if hunks were chosen.
+	part []byte
+}
+
+// Contents returns the old and the new content of a file, nil where there is none. ok is false for what is no
+// file, or has more than most bytes.
+func (c Change) Contents(most int64) (old, now []byte, ok bool) {
+	if c.Type != "file" || max(c.before.Size, c.after.Size) > most {
+		return nil, nil, false
+	}
+	read := func(path string) []byte {
+		data, err := hostfile.Read(context.Background(), path, most)
+		ok = ok && err == nil
+		return append([]byte{}, data...)
+	}
+	ok = true
+	if c.Kind != sandbox.Added {
+		old = read(c.Path)
+	}
+	switch {
+	case c.OnlyMode():
+		now = old
+	case c.Kind != sandbox.Deleted:
+		now = read(c.upper)
+	}
+	return old, now, ok
+}
+
+// content is what is kept of a file.
+func (c Change) content() ([]byte, error) {
+	if c.part != nil {
+		return c.part, nil
+	}
+	return hostfile.Read(context.Background(), c.upper, MaxFile)
+}
+
+// Mode returns the permissions before and after.
+func (c Change) Mode() (before, after fs.FileMode) { return c.before.Mode.Perm(), c.after.Mode.Perm() }
+
+// Target is where a link leads.
+func (c Change) Target() string { return c.after.Target }
+
+// OnlyMode reports whether its permissions alone changed.
+func (c Change) OnlyMode() bool {
+	return c.Kind == sandbox.Updated && (c.upper == "" || c.Type == "folder")
+}
+
+// Changes lists what would change if the draft were kept: deletions first, then the others, each in the order of
+// paths. Nothing is left out: an error means that it could not be listed whole.
+func (d *Draft) Changes() ([]Change, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := lister{draft: d}
+	for i, root := range d.data.Roots {
+		if root.Keeps {
+			l.folder(root.Path, filepath.Join(d.dir, strconv.Itoa(i), "upper"))
+		}
+	}
+	if l.err != nil {
+		return nil, fmt.Errorf("draft: %w", l.err)
+	}
+	slices.SortStableFunc(l.out, func(a, b Change) int {
+		if gone := a.Kind == sandbox.Deleted; gone != (b.Kind == sandbox.Deleted) {
+			if gone {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	return l.out, nil
+}
+
+// lister walks the upper layers.
+type lister struct {
+	draft *Draft
+	out   []Change
+	count int
+	err   error
+}
+
+func (l *lister) fail(err error) bool {
+	if l.err == nil {
+		l.err = err
+	}
+	return l.err != nil
+}
+
+var errMany = errors.New("it has more entries than can be listed")
+
+// folder lists what changed in the folder at path, whose upper layer is the folder upper.
+func (l *lister) folder(path, upper string) {
+	f, err := hostfile.OpenFolder(upper)
+	if l.fail(err) {
+		return
+	}
+	names, err := f.Readdirnames(maxEntries + 1)
+	hides := opaque(f)
+	f.Close()
+	if len(names) > 0 {
+		err = nil // the end
+	}
+	if err != nil && len(names) == 0 && err.Error() != "EOF" {
+		l.fail(err)
+		return
+	}
+	if l.count += len(names); l.count > maxEntries {
+		l.fail(errMany)
+		return
+	}
+	if hides {
+		l.hidden(path, names)
+	}
+	for _, name := range names {
+		l.entry(filepath.Join(path, name), filepath.Join(upper, name), hides)
+	}
+}
+
+// hidden lists as deleted what an upper folder hides: all entries of the folder below that have no name in it.
+func (l *lister) hidden(path string, names []string) {
+	below, err := hostfile.ReadDir(path, maxEntries)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return
+	}
+	if l.fail(err) {
+		return
+	}
+	for _, e := range below {
+		if !slices.Contains(names, e.Name()) {
+			l.gone(filepath.Join(path, e.Name()))
+		}
+	}
+}
+
+// gone lists path and all below it as deleted.
+func (l *lister) gone(path string) {
+	if l.count++; l.count > maxEntries {
+		l.fail(errMany)
+	}
+	is, err := l.before(path)
+	if l.err != nil || l.fail(err) || !is.exists() {
+		return
+	}
+	if is.folder() {
+		below, err := hostfile.ReadDir(path, maxEntries)
+		if l.fail(err) {
+			return
+		}
+		for _, e := range below {
+			l.gone(filepath.Join(path, e.Name()))
+		}
+	}
+	l.out = append(l.out, Change{Path: path, Kind: sandbox.Deleted, Type: kindOf(is.Mode), before: is})
+}
+
+// before is the state of path when the command first changed it, else now.
+func (l *lister) before(path string) (entry, error) {
+	if is, ok := l.draft.data.Touched[path]; ok {
+		return is, nil
+	}
+	return look(path)
+}
+
+// entry lists what changed at path. hidden: the folder that contains it hides what was there.
+func (l *lister) entry(path, upper string, hidden bool) {
+	is, err := look(upper)
+	if l.fail(err) {
+		return
+	}
+	was, err := l.before(path)
+	if l.fail(err) {
+		return
+	}
+	if is.Mode&fs.ModeCharDevice != 0 { // the kernel's mark of a deleted entry; a command can make no device
+		l.gone(path)
+		return
+	}
+	c := Change{Path: path, Kind: sandbox.Added, Type: kindOf(is.Mode), before: was, after: is, upper: upper}
+	switch {
+	case !was.exists():
+	case was.Mode.Type() != is.Mode.Type():
+		l.gone(path)
+		c.before = entry{}
+	case hidden && is.folder():
+		l.hidden(path, nil) // a folder in a folder that hides is new
+		c.Kind = sandbox.Updated
+	default:
+		c.Kind = sandbox.Updated
+	}
+	if c.Kind == sandbox.Added || l.differs(&c) {
+		c.Why = why(c)
+		l.out = append(l.out, c)
+	}
+	if is.folder() {
+		l.folder(path, upper)
+	}
+}
+
+// differs reports whether the states of c differ in what is kept: content, link target, permissions.
+func (l *lister) differs(c *Change) bool {
+	modes := c.before.Mode != c.after.Mode && c.after.Mode&fs.ModeSymlink == 0
+	switch {
+	case c.after.folder():
+		return modes
+	case c.after.Mode&fs.ModeSymlink != 0:
+		return c.before.Target != c.after.Target
+	case !c.after.Mode.IsRegular():
+		return true
+	}
+	if c.before.Size != c.after.Size || c.after.Size > MaxFile {
+		return true
+	}
+	old, err := hostfile.Read(context.Background(), c.Path, MaxFile)
+	if err != nil {
+		return true // somebody has removed it meanwhile, which Keep finds
+	}
+	data, err := hostfile.Read(context.Background(), c.upper, MaxFile)
+	if l.fail(err) {
+		return false
+	}
+	if !bytes.Equal(old, data) {
+		return true
+	}
+	c.upper = ""
+	return modes
+}
+
+// why says why c cannot be kept.
+func why(c Change) string {
+	switch {
+	case c.Type == "special":
+		return "it is a pipe, a socket or a device"
+	case c.Type == "file" && c.after.Size > MaxFile:
+		return fmt.Sprintf("it is larger than %d MB", MaxFile>>20)
+	case c.Type == "file" && c.Kind == sandbox.Updated && c.before.Links > 1:
+		return "it has several names (hard links), and a draft has changed one of them"
+	}
+	return ""
+}
+
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return "file"
+	case mode.IsDir():
+		return "folder"
+	case mode&fs.ModeSymlink != 0:
+		return "link"
+	}
+	return "special"
+}

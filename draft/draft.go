@@ -1,0 +1,253 @@
+// Package draft keeps what a command changed apart from the files themselves, until a person keeps it or drops
+// it. The changes are in upper layers of overlayfs, which the backend mounts over the write roots; this package makes their
+// folders, lists what is in them, and has it applied through a file worker. It runs nothing. Start with New, then
+// Changes (changes.go) and Keep (keep.go).
+//
+//	drafts/ID/draft.json   what ran, and each file's version at its first change
+//	drafts/ID/0/upper      the changes below the first root, in the kernel's own form
+//
+// Threat: what is in a draft was written by a command that nobody trusts. Commands cannot reach the folder
+// (config.Paths.Hidden), no link in it is followed, and what is kept is written under the session's policy.
+package draft
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"codeagent/hostfile"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	recordName = "draft.json"
+	// maxRecord bounds draft.json, in bytes.
+	maxRecord = 64 << 20
+)
+
+// Draft is the changes of commands below some roots. It is an exec.Draft, for one command at a time.
+type Draft struct {
+	dir string
+	// kept are the roots whose changes can be kept. Those of caches and temporary folders are dropped.
+	kept []string
+
+	mu   sync.Mutex
+	data record
+}
+
+// record is draft.json.
+type record struct {
+	// Command is what ran last, Began when.
+	Command []string
+	Folder  string
+	Began   time.Time
+	// Roots are the write roots; the changes below the first are in the folder 0.
+	Roots []root
+	// Touched are the entries as they were before the command changed them for the first time.
+	Touched map[string]entry
+}
+
+// root is a write root, and whether changes in it can be kept.
+type root struct {
+	Path  string
+	Keeps bool
+}
+
+// entry is the state of a path at one moment.
+type entry struct {
+	// Mode is 0 for a path that does not exist.
+	Mode     fs.FileMode `json:",omitempty"`
+	Dev, Ino uint64      `json:",omitempty"`
+	// Size is in bytes, Mtime and Ctime are in nanoseconds.
+	Size, Mtime, Ctime int64  `json:",omitempty"`
+	Links              uint64 `json:",omitempty"`
+	Target             string `json:",omitempty"`
+}
+
+// look returns the state of the entry itself at path.
+func look(path string) (entry, error) {
+	info, err := hostfile.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return entry{}, nil
+	}
+	if err != nil {
+		return entry{}, err
+	}
+	e := entry{Mode: info.Mode(), Size: info.Size()}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		e.Dev, e.Ino, e.Links = uint64(st.Dev), st.Ino, uint64(st.Nlink)
+		e.Mtime, e.Ctime = info.ModTime().UnixNano(), changed(st)
+	}
+	if e.Mode&fs.ModeSymlink != 0 {
+		e.Target, err = hostfile.OS{}.Readlink(path)
+	}
+	return e, err
+}
+
+func (e entry) exists() bool { return e.Mode != 0 }
+
+// folder and others are the types that a draft can keep.
+func (e entry) folder() bool { return e.Mode.IsDir() }
+
+// same reports whether nothing changed between two looks. The times and size of a folder change with its entries.
+func (e entry) same(now entry) bool {
+	if e.folder() && now.folder() {
+		return e.Dev == now.Dev && e.Ino == now.Ino && e.Mode == now.Mode
+	}
+	return e == now
+}
+
+// New makes an empty draft in a new folder in dir, for a command in folder. policy is the session's.
+func New(dir, folder string, command []string, policy sandbox.Policy) (*Draft, error) {
+	at, err := hostfile.MkdirTemp(dir, time.Now().UTC().Format("20060102-150405-"))
+	if err != nil {
+		return nil, fmt.Errorf("draft: %w", err)
+	}
+	d := &Draft{dir: at, data: record{Command: command, Folder: folder, Began: time.Now(), Touched: map[string]entry{}}}
+	for _, root := range policy.Roots() {
+		switch root.Origin {
+		case sandbox.FromWorkspace, sandbox.FromSettings, sandbox.FromGrant:
+			d.kept = append(d.kept, root.Path)
+		}
+	}
+	return d, nil
+}
+
+// ErrNone: there is no such draft.
+var ErrNone = errors.New("no such draft")
+
+// Open returns the draft id, which Save wrote in dir.
+func Open(dir, id string) (*Draft, error) {
+	if id != filepath.Base(id) || strings.HasPrefix(id, ".") {
+		return nil, ErrNone
+	}
+	d := &Draft{dir: filepath.Join(dir, id)}
+	data, err := hostfile.Read(context.Background(), filepath.Join(d.dir, recordName), maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNone
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &d.data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("draft %s: %w", id, err)
+	}
+	return d, nil
+}
+
+// maxAge is how long a draft is left that nobody decided about.
+const maxAge = 7 * 24 * time.Hour
+
+// Sweep removes old drafts in dir.
+func Sweep(dir string) {
+	entries, _ := hostfile.ReadDir(dir, maxEntries)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > maxAge {
+			_ = hostfile.RemoveAll(filepath.Join(dir, e.Name())) // the next sweep tries again
+		}
+	}
+}
+
+// ID names the draft.
+func (d *Draft) ID() string { return filepath.Base(d.dir) }
+
+// Command is what ran on it.
+func (d *Draft) Command() []string { return d.data.Command }
+
+// Layer implements sandbox.Draft. The upper folder has the permissions and the owner of root, since it is
+// what a command sees in its place.
+func (d *Draft) Layer(path string) (upper, work string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := d.layer(path)
+	in := filepath.Join(d.dir, strconv.Itoa(i))
+	upper, work = filepath.Join(in, "upper"), filepath.Join(in, "work")
+	if i == len(d.data.Roots) {
+		d.data.Roots = append(d.data.Roots, root{path, slices.Contains(d.kept, path)})
+		if err := makeUpper(path, upper); err != nil {
+			return "", "", err
+		}
+	}
+	if err := hostfile.RemoveAll(work); err != nil { // of the command before
+		return "", "", err
+	}
+	return upper, work, hostfile.Mkdir(work, 0o700)
+}
+
+// layer is the number of root, or the next one.
+func (d *Draft) layer(path string) int {
+	if i := slices.IndexFunc(d.data.Roots, func(r root) bool { return r.Path == path }); i >= 0 {
+		return i
+	}
+	return len(d.data.Roots)
+}
+
+func makeUpper(root, upper string) error {
+	is, err := look(root)
+	if err != nil {
+		return err
+	}
+	if err := hostfile.MkdirAll(upper, 0o700); err != nil {
+		return err
+	}
+	f, err := hostfile.OpenFolder(upper)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := hostfile.Lstat(root); err == nil && os.Geteuid() == 0 {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			if err := unix.Fchown(int(f.Fd()), int(st.Uid), int(st.Gid)); err != nil {
+				return err
+			}
+		}
+	}
+	// Without attributes of users overlayfs cannot say that a folder hides the one below it.
+	const mark = "user.codeagent.draft"
+	err = unix.Fsetxattr(int(f.Fd()), mark, []byte("1"), 0)
+	if err == nil {
+		err = unix.Fremovexattr(int(f.Fd()), mark)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: its file system has no attributes of users, which a draft needs: %w", upper, err)
+	}
+	return f.Chmod(is.Mode.Perm() | is.Mode&fs.ModeSticky | is.Mode&fs.ModeSetgid)
+}
+
+// Touch implements exec.Draft: it notes the version of the file at path, which no command on a draft changes.
+func (d *Draft) Touch(path string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, known := d.data.Touched[path]; known || len(d.data.Touched) >= maxEntries {
+		return
+	}
+	if is, err := look(path); err == nil {
+		d.data.Touched[path] = is
+	}
+}
+
+// Save writes down what is known of the draft, so that it can be opened again.
+func (d *Draft) Save() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	data, err := json.Marshal(d.data)
+	if err != nil {
+		return err
+	}
+	return hostfile.Write(filepath.Join(d.dir, recordName), data, 0o600)
+}
+
+// Drop removes the draft.
+func (d *Draft) Drop() error { return hostfile.RemoveAll(d.dir) }
