@@ -118,24 +118,26 @@ func (s *flows) follow(conn syscall.RawConn) {
 			return
 		}
 		if is, ok := parseInetDiag(m[:n]); ok {
-			if f, ok := s.take(is.cookie); ok && is.bytes != nil {
-				f.end(is.bytes)
-			}
+			s.finish(is.cookie, is.bytes, is.bytes != nil)
 		}
 	}
 }
 
-// take removes a connection.
-func (s *flows) take(cookie uint64) (f flow, ok bool) {
+// finish removes a connection, and passes it on if it was one. It holds mu meanwhile: settle finds each
+// connection open or passed on.
+func (s *flows) finish(cookie uint64, bytes *sandbox.Bytes, was bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f, ok = s.open[cookie]; !ok {
-		return f, false
+	f, ok := s.open[cookie]
+	if !ok {
+		return
 	}
 	if delete(s.open, cookie); len(s.open) == 0 && !s.closed {
 		_ = s.member(unix.NETLINK_DROP_MEMBERSHIP)
 	}
-	return f, true
+	if was {
+		f.end(bytes)
+	}
 }
 
 // end passes a connection on; bytes is nil if they are not known.
@@ -163,9 +165,7 @@ func (s *flows) settle(c *Client, diag *inetDiag) {
 				left++
 				continue
 			}
-			if f, ok := s.take(cookie); ok && (!known || is.bytes != nil) {
-				f.end(is.bytes)
-			}
+			s.finish(cookie, is.bytes, !known || is.bytes != nil)
 		}
 		if left == 0 {
 			return

@@ -205,6 +205,7 @@ func newServices(t *testing.T) string {
 		server := httptest.NewUnstartedServer(web(dir))
 		server.Listener.Close()
 		server.Listener = l
+		server.EnableHTTP2 = true
 		server.StartTLS()
 		t.Cleanup(server.Close)
 		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})

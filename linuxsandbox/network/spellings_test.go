@@ -149,7 +149,8 @@ func TestSpellings(t *testing.T) {
 		th.Policy = backendtest.Allowing(t, open, ports.Replace(strings.TrimSuffix(row.target, ":NO")+":NO"))
 		asked()
 		_, out, _ := th.Ask(t, nil, command(row.script))
-		if got := asked(); !no.forget() || named != slices.Equal(got, []string{row.target}) {
+		backendtest.WaitFor(t, no.forget, row.name+", allowed: not reached: "+out)
+		if got := asked(); named != slices.Equal(got, []string{row.target}) {
 			t.Errorf("%s, allowed: looked up %q: %q", row.name, got, out)
 		}
 	}
