@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -94,6 +95,24 @@ func Namespaces(b *linuxsandbox.Backend) *netns.Namespaces {
 // Network is that of the session of b; nil if it has none.
 func Network(b *linuxsandbox.Backend) *netns.Network {
 	return *inside[*netns.Network](b, "brokers", "Net")
+}
+
+// Connections counts what the network of b knows of connections to hosts.
+func Connections(b *linuxsandbox.Backend) int {
+	n := Network(b)
+	of := reflect.ValueOf(n).Elem()
+	mu := inside[sync.Mutex](n, "relay", "mu")
+	mu.Lock()
+	defer mu.Unlock()
+	relay := of.FieldByName("relay").Elem()
+	known := relay.FieldByName("expected").Len() + relay.FieldByName("carried").Len()
+	if beside := of.FieldByName("beside"); !beside.IsNil() {
+		mu := inside[sync.Mutex](n, "beside", "flows", "mu")
+		mu.Lock()
+		defer mu.Unlock()
+		known += beside.Elem().FieldByName("flows").Elem().FieldByName("open").Len()
+	}
+	return known
 }
 
 // Keeper is the process ID of a command's keeper.

@@ -3,12 +3,10 @@
 package network
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -106,20 +104,8 @@ const (
 // BenchmarkEgress compares a connection to a host of this machine with one in the sandbox, by turns: the rate
 // in bulk, and how long a connect takes. The host, and the command, are processes of their own.
 func BenchmarkEgress(b *testing.B) {
-	host := exec.Command(os.Args[0], "-test.run=^TestNetVictim$")
-	host.Env = netVictimCommand("pour").Env
-	out, err := host.StdoutPipe()
-	if err == nil {
-		err = host.Start()
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _, _ = host.Process.Kill(), host.Wait() }()
-	at, err := bufio.NewReader(out).ReadString('\n')
-	if at = strings.TrimSpace(at); err != nil {
-		b.Fatal(err)
-	}
+	at, end := startHost(b)
+	defer end()
 	for _, how := range []struct {
 		name    string
 		backend func(testing.TB) *linuxsandbox.Backend
