@@ -234,6 +234,68 @@ sys.stdin.readline()`)
 	k.hears("")
 }
 
+// TestRevokeMany: of very many connections to a host or a socket, those that are open end, also after more than
+// are remembered at a time.
+func TestRevokeMany(t *testing.T) {
+	attack.Need(t, "python3")
+	before, open := 50, 1100
+	if machine.Thorough() {
+		before = 5000
+	}
+	for _, network := range []string{"tcp", "unix"} {
+		t.Run(network, func(t *testing.T) {
+			b := backendtest.NewPlain(t)
+			defer b.Close()
+			th := backendtest.NewTheatre(t, b)
+			at := map[string]string{"tcp": "127.77.0.1:0", "unix": filepath.Join(filepath.Dir(th.Out), "s")}[network]
+			l, err := net.Listen(network, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			go func() {
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return
+					}
+					go func() { _, _ = io.Copy(io.Discard, c); c.Close() }()
+				}
+			}()
+			g, family, to := sandbox.Grant{Sockets: []string{at}}, "AF_UNIX", `"`+at+`"`
+			if network == "tcp" {
+				host, err := sandbox.ParseHostPort(l.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				g, family, to = sandbox.Grant{Hosts: []sandbox.HostPort{host}}, "AF_INET", fmt.Sprintf(`("127.77.0.1", %d)`, host.Port)
+				th.Policy = backendtest.Allowing(t, th.Policy, host.String())
+			} else if err := os.Chmod(at, 0o777); err != nil {
+				t.Fatal(err)
+			} else {
+				th.Policy = th.Policy.With(g)
+			}
+			k := newTalk(t, th, "python3", "-uc", fmt.Sprintf(`
+import resource, socket, sys
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]; resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+def one(): s = socket.socket(socket.%s); s.connect(%s); return s
+for _ in range(%d): one().close()
+l = [one() for _ in range(%d)]
+print("ready"); sys.stdin.readline()
+print({s.recv(1) for s in l})
+sys.stdin.readline()`, family, to, before, open))
+			k.hears("ready")
+			if out := k.revoke(g); out.Cut != open || len(out.Stays) != 0 {
+				t.Errorf("revoked: %+v", out)
+			}
+			k.tell()
+			k.hears("{b''}")
+			k.tell()
+			k.hears("")
+		})
+	}
+}
+
 // TestRevokeFolder: after its revocation a folder cannot be changed, whether it was granted before
 // the start or while the command ran. An open file stays open, and the answer says so.
 func TestRevokeFolder(t *testing.T) {

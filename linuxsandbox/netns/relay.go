@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"codeagent/sandbox"
 
@@ -64,6 +65,8 @@ type stream struct {
 	cookie uint64
 	// began is the client's number of revocations when the connection was allowed.
 	began int64
+	// since is when the command's socket began to connect.
+	since time.Time
 	// local is the address of the command's socket. to is the host to which the command believes it
 	// is connected.
 	local, to netip.AddrPort
@@ -82,8 +85,13 @@ type stream struct {
 	last atomic.Bool
 }
 
-// maxRelayed bounds the connections of a session.
-const maxRelayed = 1024
+const (
+	// maxRelayed bounds the connections of a session.
+	maxRelayed = 1024
+	// expectTime is longer than the kernel tries to connect. A command can close a socket before the queue of
+	// a door has room for it.
+	expectTime = 3 * time.Minute
+)
 
 func newRelay() *relay {
 	return &relay{expected: map[netip.AddrPort]*stream{}, carried: map[carriedKey]*stream{}}
@@ -149,10 +157,15 @@ func (r *relay) join(sock, domain int, c *stream) ([]byte, unix.Errno) {
 	if !ok {
 		return nil, unix.ENETUNREACH
 	}
-	c.key, c.local, c.sent = carriedKey{cookie: cookie}, local, make(chan struct{})
+	c.key, c.local, c.sent, c.since = carriedKey{cookie: cookie}, local, make(chan struct{}), time.Now()
 	c.handed = sync.OnceFunc(func() { close(c.sent) })
 	if old := r.carried[c.key]; old != nil {
 		go r.drop(old) // the command disconnected the socket and now uses it again
+	}
+	for _, old := range r.expected {
+		if old.client != nil && time.Since(old.since) > expectTime {
+			go r.drop(old)
+		}
 	}
 	r.expected[local], r.carried[c.key] = c, c
 	return door, errno

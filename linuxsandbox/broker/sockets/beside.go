@@ -111,7 +111,7 @@ func (s *Sockets) besideCall(k *socketCall, is netns.Socket) notify.Reply {
 	case r.tunnel != nil:
 		return s.dial(k, is, to, r.tunnel)
 	case r.listener == 0 && r.to == to:
-		s.noteHost(k.sock, to)
+		s.noteHost(k, to)
 		a := s.connect(k, k.addr)
 		if is.Protocol == unix.IPPROTO_TCP && (a.Errno == 0 || a.Errno == unix.EINPROGRESS) {
 			s.client.Opened(k.sock, to, s.connection(k.Notification, is, to))

@@ -19,8 +19,8 @@ import (
 // socket's cookie, finds it among the descriptors of the command's processes, and shuts it down for
 // all of them.
 
-// maxGranted limits the remembered connections to granted sockets.
-const maxGranted = 1024
+// maxGranted limits the remembered connections to granted sockets and hosts. Those that have ended make room.
+const maxGranted = 1 << 12
 
 // grantedConnection is a connection to a granted socket or host.
 type grantedConnection struct {
@@ -30,15 +30,20 @@ type grantedConnection struct {
 }
 
 // noteGranted remembers the socket that is about to be connected to a granted path.
-func (s *Sockets) noteGranted(sock int, path string) { s.note(sock, grantedConnection{path: path}) }
+func (s *Sockets) noteGranted(k *socketCall, path string) { s.note(k, grantedConnection{path: path}) }
 
 // noteHost remembers the socket of codeagent's own network that is about to be connected to a host.
-func (s *Sockets) noteHost(sock int, to netip.AddrPort) { s.note(sock, grantedConnection{to: to}) }
+func (s *Sockets) noteHost(k *socketCall, to netip.AddrPort) { s.note(k, grantedConnection{to: to}) }
 
-func (s *Sockets) note(sock int, g grantedConnection) {
-	cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
+func (s *Sockets) note(k *socketCall, g grantedConnection) {
+	if len(s.granted) >= maxGranted {
+		if open, listed := inodesOf(k.Thread()); listed {
+			s.granted = slices.DeleteFunc(s.granted, func(g grantedConnection) bool { return !open[g.inode] })
+		}
+	}
+	cookie, err := unix.GetsockoptUint64(k.sock, unix.SOL_SOCKET, unix.SO_COOKIE)
 	var st unix.Stat_t
-	if err != nil || unix.Fstat(sock, &st) != nil || len(s.granted) >= maxGranted {
+	if err != nil || unix.Fstat(k.sock, &st) != nil || len(s.granted) >= maxGranted {
 		s.forgot = true
 		return
 	}
@@ -105,29 +110,31 @@ func (s *Sockets) cut(descriptors []Descriptor, no func(grantedConnection) bool)
 		}
 		unix.Close(fd)
 	}
-	return cut, all && !live(slices.Collect(maps.Values(gone)))
+	if len(gone) == 0 {
+		return cut, all
+	}
+	open, listed := inodesOf(os.Getpid())
+	return cut, all && listed && !slices.ContainsFunc(slices.Collect(maps.Values(gone)), func(i uint64) bool { return open[i] })
 }
 
-// live reports whether codeagent's network has one of the sockets of IP, by their inode numbers. A command can
-// hide one in a message that nobody has received.
-func live(inodes []uint64) bool {
-	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
-		if len(inodes) == 0 {
-			break
-		}
-		text, err := os.ReadFile("/proc/self/net/" + table)
-		if errors.Is(err, os.ErrNotExist) {
+// inodesOf are the inode numbers of the sockets in the network of a thread. A command can hide one in a message
+// that nobody has received. It reports false if the kernel does not list them.
+func inodesOf(tid int) (open map[uint64]bool, listed bool) {
+	open = map[uint64]bool{}
+	for table, column := range map[string]int{"tcp": 9, "tcp6": 9, "udp": 9, "udp6": 9, "unix": 6} {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/net/" + table)
+		if errors.Is(err, os.ErrNotExist) && strings.HasSuffix(table, "6") {
 			continue // this kernel has no IPv6
 		}
+		if err != nil {
+			return nil, false
+		}
 		for line := range strings.Lines(string(text)) {
-			fields := strings.Fields(line)
-			if len(fields) > 9 && slices.ContainsFunc(inodes, func(i uint64) bool { return fields[9] == strconv.FormatUint(i, 10) }) {
-				return true
+			if fields := strings.Fields(line); len(fields) > column {
+				inode, _ := strconv.ParseUint(fields[column], 10, 64)
+				open[inode] = true
 			}
 		}
-		if err != nil {
-			return true
-		}
 	}
-	return false
+	return open, true
 }

@@ -135,7 +135,7 @@ func (s *Sockets) connectPath(k *socketCall, path string) notify.Reply {
 		return a
 	}
 	if granted != "" {
-		s.noteGranted(k.sock, granted)
+		s.noteGranted(k, granted)
 	}
 	return s.connect(k, unixAddress(descriptorPath(file)), file)
 }
