@@ -163,7 +163,7 @@ func (r *relay) join(sock, domain int, c *stream) ([]byte, unix.Errno) {
 		go r.drop(old) // the command disconnected the socket and now uses it again
 	}
 	for _, old := range r.expected {
-		if old.client != nil && time.Since(old.since) > expectTime {
+		if time.Since(old.since) > expectTime {
 			go r.drop(old)
 		}
 	}

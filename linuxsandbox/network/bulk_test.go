@@ -141,6 +141,7 @@ l = [ask(1 << 40) for _ in range(9)]; print("now", flush=True); print({failing(l
 				if line == "now\n" && row.during != nil {
 					row.during(p, endHost)
 				} else if line == "now\n" {
+					p.Kill()
 					th.Backend.Close()
 				} else if line == "end\n" || err != nil {
 					break
