@@ -157,15 +157,29 @@ threading.Thread(target=own).start(); ok.wait(); ok.clear()`, `go.set(); ok.wait
 			`
 try: u.send(b"later"); print("open")
 except OSError: print("cut")`, "0 []", "cut"},
+		{"in a connected datagram that waits for more", `u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.connect(AT); u.send(b"now", socket.MSG_MORE)`,
+			`
+try: u.send(b"later"); print("open")
+except OSError: print("cut")`, "1 []", "cut"},
+		{"in a datagram that a pipe began", `
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.connect(AT); r, w = os.pipe(); os.write(w, b"now"); os.splice(r, u.fileno(), 3, flags=4)`,
+			`
+try: u.send(b"later"); print("open")
+except OSError: print("cut")`, "1 []", "cut"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := backendtest.NewPlain(t)
 			defer b.Close()
 			th := backendtest.NewTheatre(t, b)
 			l, _ := greeter(t, "tcp", "127.77.0.1:0")
+			datagrams, err := net.ListenPacket("udp", l.Addr().String())
+			if err != nil {
+				t.Skip("another program has the port for datagrams")
+			}
+			defer datagrams.Close()
 			th.Policy = backendtest.Allowing(t, th.Policy, l.Addr().String())
 			k := newTalk(t, th, "python3", "-uc", strings.ReplaceAll(`
-import ctypes, socket, sys, threading
+import ctypes, os, socket, sys, threading
 def try_(s):
     s.settimeout(.3)
     try: s.send(b"after"); return "cut" if s.recv(9) == b"" else "open"
@@ -188,6 +202,17 @@ sys.stdin.readline()`, "AT", `("127.77.0.1", `+strings.TrimPrefix(l.Addr().Strin
 			k.hears(row.then)
 			k.tell()
 			k.hears("")
+			_ = datagrams.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+			buf := make([]byte, 99)
+			for {
+				n, _, err := datagrams.ReadFrom(buf)
+				if err != nil {
+					break
+				}
+				if strings.Contains(string(buf[:n]), "later") {
+					t.Errorf("the host got %q", buf[:n])
+				}
+			}
 		})
 	}
 }

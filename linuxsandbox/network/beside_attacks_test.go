@@ -182,6 +182,33 @@ race(attempt)`,
 	}
 }
 
+// TestOtherLoopback: the address that stands for this machine is the one that was judged, whatever loopback address the socket
+// has. Without a sandbox the kernel takes the socket's own.
+func TestOtherLoopback(t *testing.T) {
+	th := besideTheatre(t)
+	no := newVisited(t, "127.77.0.2")
+	th.Policy = backendtest.Allowing(t, th.Policy, fmt.Sprintf("127.0.0.1:%d", no.at.Port()))
+	for name, script := range map[string]string{
+		"TCP":            `s = tcp(); s.bind(("127.77.0.2", 0)); print(say(s.connect, ("0.0.0.0", PORT)))`,
+		"UDP":            `s = udp(); s.bind(("127.77.0.2", 0)); say(s.connect, ("0.0.0.0", PORT)); print(say(s.send, b"x"))`,
+		"UDP, a message": `s = udp(); s.bind(("127.77.0.2", 0)); print(say(s.sendto, b"x", ("0.0.0.0", PORT)))`,
+		"IPv6":           `s = socket.socket(socket.AF_INET6); s.bind(("::ffff:127.77.0.2", 0)); print(say(s.connect, ("::ffff:0.0.0.0", PORT)))`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			script := attacking("import socket, sys\n"+script, "PORT", fmt.Sprint(no.at.Port()))
+			if out, err := exec.Command(attack.Need(t, "python3"), "-c", "import socket, sys\n"+script).CombinedOutput(); err != nil {
+				t.Fatalf("without a sandbox: %s", out)
+			}
+			backendtest.WaitFor(t, no.forget, "without a sandbox nothing is reached either")
+			text, _ := th.Python(t, script)
+			time.Sleep(50 * time.Millisecond)
+			if no.forget() {
+				t.Errorf("reached: %q", text)
+			}
+		})
+	}
+}
+
 // TestBrokerRests: a call that cannot go on costs codeagent little time, and none after the command's end.
 func TestBrokerRests(t *testing.T) {
 	th := besideTheatre(t)

@@ -102,6 +102,9 @@ func (s *Sockets) besideCall(k *socketCall, is netns.Socket) notify.Reply {
 		// is ever connected to a group.
 		return s.connect(k, netns.Group(is.Domain))
 	}
+	if netns.Unspecified(k.addr) { // to the kernel it is the socket's own address, on any loopback address
+		k.addr = netns.SocketAddress(to, is.Domain)
+	}
 	r := s.routeTo(k.Notification, is, to)
 	switch {
 	case r.denied:

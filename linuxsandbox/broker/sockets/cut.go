@@ -106,6 +106,9 @@ func (s *Sockets) cut(descriptors []Descriptor, no func(grantedConnection) bool)
 		if _, is := gone[cookie]; err == nil && is {
 			delete(gone, cookie) // other descriptors of the same connection need nothing
 			_ = unix.Shutdown(fd, unix.SHUT_RDWR)
+			// Threat: a datagram that a send or a splice began (MSG_MORE) takes more data and leaves later. No send works
+			// after the shutdown, and the kernel drops what was begun when one fails.
+			_ = unix.Send(fd, make([]byte, maxDatagram), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 			cut++
 		}
 		unix.Close(fd)
