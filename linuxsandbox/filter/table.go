@@ -469,6 +469,10 @@ var table = []rule{
 		{arg: 1, in: []uint32{unix.SOL_SOCKET}}, {arg: 2, in: []uint32{unix.SO_BINDTODEVICE, unix.SO_BINDTOIFINDEX}},
 	}, do: eperm,
 		why: "a packet for the loopback would leave by another device"},
+	{calls: []string{"setsockopt"}, only: inetAsked, when: []test{
+		{arg: 1, in: []uint32{unix.SOL_SOCKET}}, {arg: 2, in: []uint32{unix.SO_REUSEPORT}},
+	}, do: success,
+		why: "a server of the host could share a port with the command's, and the kernel chooses between them for each connection, after the broker has judged it"},
 	{calls: []string{"setsockopt"}, only: sendsAsked, when: []test{
 		{arg: 1, in: []uint32{unix.SOL_SOCKET}}, {arg: 2, in: []uint32{soPassPIDFD}},
 	}, do: eperm,

@@ -6,9 +6,12 @@ import (
 	"bytes"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -206,6 +209,58 @@ func TestOtherLoopback(t *testing.T) {
 				t.Errorf("reached: %q", text)
 			}
 		})
+	}
+}
+
+// TestSharedPort: no server of the host shares a port with a command's (SO_REUSEPORT): the kernel would choose between them for
+// each connection, and a command would reach the host's by connecting to its own.
+func TestSharedPort(t *testing.T) {
+	th := besideTheatre(t)
+	shared := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) })
+	}}
+	port, listens := filepath.Join(th.Dir, "port"), filepath.Join(th.Dir, "listens")
+	script := attacking(`
+import os
+l = tcp(); l.setsockopt(1, 15, 1); l.bind(("127.0.0.1", 0)); l.listen(200); open("P", "w").write(str(l.getsockname()[1])); os.rename("P", "port")
+while not os.path.exists("listens"): time.sleep(.01)
+for _ in range(60): c = tcp(); c.connect(l.getsockname()); c.close()
+os.remove("port"); os.remove("listens")`)
+	reached := func(run func()) bool {
+		var hits atomic.Int32
+		over := make(chan bool)
+		go func() {
+			defer close(over)
+			var at []byte
+			backendtest.WaitFor(t, func() bool { at, _ = os.ReadFile(port); return len(at) > 0 }, "the command does not listen")
+			if l, err := shared.Listen(t.Context(), "tcp4", "127.0.0.1:"+string(at)); err == nil {
+				defer l.Close()
+				go func() {
+					for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+						hits.Add(1)
+						c.Close()
+					}
+				}()
+			}
+			_ = os.WriteFile(listens, nil, 0o666)
+			backendtest.WaitFor(t, func() bool { _, err := os.Stat(port); return err != nil }, "the command does not end")
+			time.Sleep(50 * time.Millisecond)
+		}()
+		run()
+		<-over
+		return hits.Load() > 0
+	}
+	if !reached(func() {
+		cmd := exec.Command(attack.Need(t, "python3"), "-c", "import socket, sys\n"+script)
+		cmd.Dir = th.Dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("without a sandbox: %s", out)
+		}
+	}) {
+		t.Fatal("without a sandbox the host's server is not reached either")
+	}
+	if reached(func() { th.Python(t, script) }) {
+		t.Error("the host's server was reached")
 	}
 }
 
