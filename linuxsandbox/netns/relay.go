@@ -143,6 +143,12 @@ func (r *relay) join(sock, domain int, c *stream) ([]byte, unix.Errno) {
 	if door == nil || err != nil {
 		return nil, unix.ENETUNREACH
 	}
+	var old []*stream
+	defer func() {
+		for _, c := range old {
+			r.drop(c)
+		}
+	}()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if errno := r.refuses(c); errno != 0 {
@@ -159,12 +165,12 @@ func (r *relay) join(sock, domain int, c *stream) ([]byte, unix.Errno) {
 	}
 	c.key, c.local, c.sent, c.since = carriedKey{cookie: cookie}, local, make(chan struct{}), time.Now()
 	c.handed = sync.OnceFunc(func() { close(c.sent) })
-	if old := r.carried[c.key]; old != nil {
-		go r.drop(old) // the command disconnected the socket and now uses it again
+	if c := r.carried[c.key]; c != nil { // the command disconnected the socket and now uses it again
+		old = append(old, c)
 	}
-	for _, old := range r.expected {
-		if time.Since(old.since) > expectTime {
-			go r.drop(old)
+	for _, c := range r.expected {
+		if time.Since(c.since) > expectTime {
+			old = append(old, c)
 		}
 	}
 	r.expected[local], r.carried[c.key] = c, c
@@ -278,10 +284,11 @@ func resetOnClose(fd int) {
 	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 }
 
-// drop ends a connection.
+// drop ends a connection. It holds mu meanwhile: Leave finds each one carried or passed on.
 func (r *relay) drop(c *stream) {
 	c.handed()
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.carried[c.key] == c {
 		delete(r.carried, c.key)
 	}
@@ -290,7 +297,6 @@ func (r *relay) drop(c *stream) {
 	}
 	files, host, over := c.files, c.host, c.over
 	c.host, c.over = -1, true
-	r.mu.Unlock()
 	if files[0] == nil {
 		if host >= 0 {
 			unix.Close(host)
