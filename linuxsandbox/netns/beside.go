@@ -51,7 +51,7 @@ func Beside(conf string, o Outside) (*Network, error) {
 		}
 	}
 	out := n.Serve(o)
-	out.inside, out.beside = out.host, &beside{places: places, flows: newFlows(), own: map[uint64]bool{}, answers: map[uint64]netip.AddrPort{}}
+	out.inside, out.beside = out.host, &beside{places: places, flows: newFlows(), own: map[uint64]Holder{}, answers: map[uint64]netip.AddrPort{}}
 	for _, server := range n.conf.servers {
 		out.servers[server] = true
 	}
@@ -91,11 +91,17 @@ type beside struct {
 	mu sync.Mutex
 	// own are sockets of commands, which may be reached on the loopback. answers are those of them whose name
 	// server codeagent stands in for, with the address of that server. mu guards both, and owned of each Client.
-	own     map[uint64]bool
+	own     map[uint64]Holder
 	answers map[uint64]netip.AddrPort
 }
 
 type place struct{ streams, six bool }
+
+// Holder is a descriptor of a thread; the zero value: none.
+type Holder struct {
+	TID    int
+	Number int32
+}
 
 // owned are the sockets of one command, by their cookies. Servers are kept apart from the others, of which a
 // command may make very many.
@@ -121,9 +127,9 @@ func (r *recent) add(cookie uint64) (old uint64) {
 	return old
 }
 
-// Own notes that the socket is the command's, so that commands of the session may reach it. server: it was
-// bound, or listens.
-func (c *Client) Own(sock int, server bool) {
+// Own notes that the socket is the command's, so that commands of the session may reach it. holder is set if it
+// was bound, or listens.
+func (c *Client) Own(sock int, holder Holder) {
 	cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
 	if err != nil {
 		return
@@ -131,10 +137,14 @@ func (c *Client) Own(sock int, server bool) {
 	b := c.beside
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.own[cookie] {
+	server := holder != Holder{}
+	_, known := b.own[cookie]
+	if server || !known {
+		b.own[cookie] = holder
+	}
+	if known {
 		return
 	}
-	b.own[cookie] = true
 	list := &c.owned.others
 	if server {
 		list = &c.owned.servers
@@ -171,10 +181,17 @@ func (n *Network) Listener(protocol int, to, from netip.AddrPort) (Listener, uin
 	}
 	n.beside.mu.Lock()
 	defer n.beside.mu.Unlock()
-	if n.beside.own[s.cookie] {
+	if _, own := n.beside.own[s.cookie]; own {
 		return Session, s.cookie
 	}
 	return Host, s.cookie
+}
+
+// Holder is the descriptor under which a command made a server of the socket with that cookie.
+func (n *Network) Holder(cookie uint64) Holder {
+	n.beside.mu.Lock()
+	defer n.beside.mu.Unlock()
+	return n.beside.own[cookie]
 }
 
 // StandIn is where codeagent answers instead of the name server at to. The socket, a copy of the
@@ -185,7 +202,7 @@ func (c *Client) StandIn(s Socket, to netip.AddrPort) (netip.AddrPort, bool) {
 	if !ok || err != nil {
 		return at, false
 	}
-	c.Own(s.FD, false)
+	c.Own(s.FD, Holder{})
 	c.beside.mu.Lock()
 	defer c.beside.mu.Unlock()
 	c.beside.answers[cookie] = to

@@ -113,7 +113,11 @@ l = [ask(1 << 40) for _ in range(9)]; print("now", flush=True); print({failing(l
 			th, sessionEnds := th, row.what == "the session is over"
 			at, endHost := startHost(t)
 			defer endHost()
-			th.Python(t, "") // what a session has once
+			p := backendtest.Allowing(t, th.Policy, at)
+			env := append(th.Env("", th.Out), "AT="+at)
+			const imports = "import os, socket, sys\n" + bulkTools
+			// What a session has once it has had a connection.
+			sandboxtest.Output(t, th.Backend, p, sandbox.Command{Path: python, Args: []string{"python3", "-c", imports + "take(ask(1))"}, Dir: th.Dir, Env: env})
 			before := holds(t, th)
 			if sessionEnds {
 				th = backendtest.NetworkTheatre(t)
@@ -127,9 +131,9 @@ l = [ask(1 << 40) for _ in range(9)]; print("now", flush=True); print({failing(l
 				t.Fatal(err)
 			}
 			// It stays until it is known what its connections have left.
-			script := "import os, socket, sys\n" + bulkTools + row.script + "\nprint('end', flush=True); sys.stdin.read()"
-			p, err := sandboxtest.Start(th.Backend, t.Context(), backendtest.Allowing(t, th.Policy, at), sandbox.Command{Path: python, Dir: th.Dir,
-				Args: []string{"python3", "-c", script}, Env: append(th.Env("", th.Out), "AT="+at), Stdin: stdin, Stdout: w, Stderr: w}, nil)
+			script := imports + row.script + "\nprint('end', flush=True); sys.stdin.read()"
+			proc, err := sandboxtest.Start(th.Backend, t.Context(), p, sandbox.Command{Path: python, Dir: th.Dir,
+				Args: []string{"python3", "-c", script}, Env: env, Stdin: stdin, Stdout: w, Stderr: w}, nil)
 			w.Close()
 			stdin.Close()
 			if err != nil {
@@ -139,9 +143,9 @@ l = [ask(1 << 40) for _ in range(9)]; print("now", flush=True); print({failing(l
 			for out := bufio.NewReader(r); ; {
 				line, err := out.ReadString('\n')
 				if line == "now\n" && row.during != nil {
-					row.during(p, endHost)
+					row.during(proc, endHost)
 				} else if line == "now\n" {
-					p.Kill()
+					proc.Kill()
 					th.Backend.Close()
 				} else if line == "end\n" || err != nil {
 					break
@@ -155,7 +159,7 @@ l = [ask(1 << 40) for _ in range(9)]; print("now", flush=True); print({failing(l
 			kept.Close()
 			_, _ = io.Copy(io.Discard, r)
 			r.Close()
-			if _, err := p.Wait(); err != nil {
+			if _, err := proc.Wait(); err != nil {
 				t.Error(err)
 			}
 			if got.String() != row.want {
@@ -167,5 +171,25 @@ l = [ask(1 << 40) for _ in range(9)]; print("now", flush=True); print({failing(l
 				return after.goroutines <= before.goroutines && after.descriptors <= before.descriptors && after.entries == 0
 			}, fmt.Sprintf("before %+v", before))
 		})
+	}
+}
+
+// TestServerOfOneConnection: a client is connected to a server that closes its socket, or ends, as soon as it has
+// accepted.
+func TestServerOfOneConnection(t *testing.T) {
+	th := backendtest.NetworkTheatre(t)
+	text, denials := th.Python(t, fmt.Sprintf(`
+import threading
+def serve(l): c = l.accept()[0]; l.close(); c.close()
+failed = 0
+for i in range(%d):
+    l = socket.create_server(("127.0.0.1", 0)); l.settimeout(9); at = l.getsockname()
+    t = threading.Thread(target=serve, args=(l,)); t.start()
+    try: socket.create_connection(at, None if i %% 2 else 30).close()
+    except OSError: failed += 1; l.close()
+    t.join()
+print(failed)`, machine.Times(200, 1000)))
+	if text != "0\n" || len(denials) > 0 {
+		t.Errorf("%q %+v", text, denials)
 	}
 }

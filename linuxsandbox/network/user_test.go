@@ -12,7 +12,7 @@ import (
 )
 
 // anywhere are the tests that hold wherever commands have sockets.
-const anywhere = "^(TestConnectionLog|TestHostPatterns|TestSpellings|TestProxies|TestAllowed(Hosts|ToGo)|TestDatagrams(OfAllowedHosts|Held)|TestRefused(Bind|Names)|TestRelayedSockets|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$"
+const anywhere = "^(TestConnectionLog|TestHostPatterns|TestSpellings|TestProxies|TestAllowed(Hosts|ToGo)|TestDatagrams(OfAllowedHosts|Held)|TestRefused(Bind|Names)|TestRelayedSockets|TestConnectionsLeaveNothing|TestServerOfOneConnection|TestHeldConnections|TestNothingElseIsReached|TestAddressChangesWhileHeld|TestNamesOfThisMachine|Test(Held|Rebound|)NamesLeadNowhereClose)$"
 
 // TestNetworkSettings runs them where commands have no network of their own, and in CI in one of the settings that
 // neither this process nor TestNetworkAsUser is in.

@@ -41,7 +41,7 @@ type route struct {
 func (s *Sockets) routeTo(n *notify.Notification, is netns.Socket, to netip.AddrPort) (r route) {
 	defer func() {
 		if r.errno == 0 && is.Protocol != unix.IPPROTO_TCP {
-			s.client.Own(is.FD, false) // what answers it is a message to it
+			s.client.Own(is.FD, netns.Holder{}) // what answers it is a message to it
 		}
 	}()
 	switch {
@@ -122,12 +122,28 @@ func (s *Sockets) besideCall(k *socketCall, is netns.Socket) notify.Reply {
 		return a
 	}
 	if r.listener != 0 {
+		k.hold = func() (release func()) { return s.hold(r.listener) }
 		k.same = func() bool {
 			_, cookie := s.Network.Listener(is.Protocol, r.to, r.from)
 			return cookie == r.listener
 		}
 	}
 	return s.connect(k, netns.SocketAddress(r.to, is.Domain))
+}
+
+// hold keeps a server of the session from closing until release is called. A server may leave as soon as it has
+// accepted one connection; while its port is held, no other program gets it.
+func (s *Sockets) hold(listener uint64) (release func()) {
+	by := s.Network.Holder(listener)
+	fd, err := TakeFD(by.TID, by.Number)
+	if err != nil {
+		return func() {}
+	}
+	if its, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_COOKIE); err != nil || its != listener {
+		unix.Close(fd) // it was closed there
+		return func() {}
+	}
+	return func() { unix.Close(fd) }
 }
 
 // bindBeside binds a socket to the loopback. A server that asks for every address gets that of the
@@ -159,7 +175,7 @@ func (s *Sockets) bindBeside(k *socketCall, is netns.Socket, to netip.AddrPort) 
 		if at, ok := netns.LocalAddress(k.sock); ok {
 			s.Network.Disown(is.Protocol, at.Port())
 		}
-		s.client.Own(k.sock, true)
+		s.client.Own(k.sock, netns.Holder{TID: k.Thread(), Number: int32(k.Args[0])})
 	}
 	return notify.Failed(errno)
 }
@@ -219,7 +235,7 @@ func (s *Sockets) ListenBeside(n *notify.Notification) notify.Reply {
 		case !at.Addr().IsLoopback():
 			return notify.Failed(unix.EINVAL)
 		}
-		s.client.Own(fd, true)
+		s.client.Own(fd, netns.Holder{TID: n.Thread(), Number: int32(n.Args[0])})
 	default:
 		return notify.Failed(unix.EPERM)
 	}

@@ -36,7 +36,8 @@ type pendingConnection struct {
 	until time.Time
 	// began is the number of revocations when the connection was started.
 	began int64
-	// same, if set, reports whether what receives the connection is what was judged.
+	// same, if set, reports whether what receives the connection is what was judged. hold keeps that open.
+	hold func() (release func())
 	same func() bool
 }
 
@@ -48,7 +49,7 @@ func (c *pendingConnection) close() {
 
 // connect connects the socket of the call, and takes ownership of held.
 func (s *Sockets) connect(k *socketCall, addr []byte, held ...int) notify.Reply {
-	c := &pendingConnection{n: *k.Notification, sock: k.sock, addr: addr, domain: k.domain, held: held, stand: k.stand, began: s.revocations.Load(), same: k.same}
+	c := &pendingConnection{n: *k.Notification, sock: k.sock, addr: addr, domain: k.domain, held: held, stand: k.stand, began: s.revocations.Load(), hold: k.hold, same: k.same}
 	errno, wait := c.try()
 	if wait {
 		var err error
@@ -65,6 +66,9 @@ func (s *Sockets) connect(k *socketCall, addr []byte, held ...int) notify.Reply 
 
 // try connects without blocking. wait: the command's own call would block.
 func (c *pendingConnection) try() (errno unix.Errno, wait bool) {
+	if c.hold != nil {
+		defer c.hold()()
+	}
 	errno, patient := netns.ConnectNow(c.sock, c.addr)
 	if c.domain == unix.AF_UNIX {
 		return errno, patient && errno == unix.EAGAIN // the listener's queue is full
@@ -91,6 +95,8 @@ func (c *pendingConnection) arrived(errno unix.Errno, patient bool) (unix.Errno,
 		return unix.EAGAIN, true
 	case waiting:
 		return unix.ECONNREFUSED, false
+	case patient && errno == unix.EINPROGRESS:
+		errno, _ = netns.ConnectNow(c.sock, c.addr) // it is there
 	}
 	return errno, patient && errno == unix.EINPROGRESS
 }

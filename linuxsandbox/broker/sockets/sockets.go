@@ -144,7 +144,8 @@ type socketCall struct {
 	stand  *standIn
 	domain int
 	addr   []byte
-	// same is that of the pendingConnection.
+	// hold and same are those of the pendingConnection.
+	hold func() (release func())
 	same func() bool
 }
 
