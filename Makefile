@@ -50,7 +50,7 @@ test: build
 # SECONDS_LEFT=600 after its start.
 # `make kernel PACKAGE=linux-image-6.12-amd64` takes another one.
 kernel:
-	@SECONDS_LEFT=$${SECONDS_LEFT:-600} .ci/kernel $(PACKAGE)
+	@SECONDS_LEFT=$${SECONDS_LEFT:-600} MINUTES=$${MINUTES:-30} .ci/kernel $(PACKAGE)
 
 # Go's and Python's own tests, bare and in the sandbox, for half an hour. What may
 # differ is listed with its reason in internal/compat/exceptions.txt.
