@@ -228,3 +228,17 @@ func HostHas(addr netip.Addr) bool {
 	defer unix.Close(fd)
 	return AddressCall(unix.SYS_BIND, fd, SocketAddress(netip.AddrPortFrom(addr, 0), domain)) == 0
 }
+
+// Broadcast reports whether a loopback address is that of all sockets of a port, the host's too: the kernel then refuses
+// a socket without SO_BROADCAST.
+func Broadcast(addr netip.Addr) bool {
+	if addr == loopback4 || addr.Is6() {
+		return false
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return true
+	}
+	defer unix.Close(fd)
+	return AddressCall(unix.SYS_CONNECT, fd, SocketAddress(netip.AddrPortFrom(addr, 1), unix.AF_INET)) != 0
+}

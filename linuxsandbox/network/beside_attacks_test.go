@@ -212,56 +212,82 @@ func TestOtherLoopback(t *testing.T) {
 	}
 }
 
-// TestSharedPort: no server of the host shares a port with a command's (SO_REUSEPORT): the kernel would choose between them for
-// each connection, and a command would reach the host's by connecting to its own.
+// TestSharedPort: no server of the host gets what a command sends to the port of a server of its own. With SO_REUSEPORT the kernel
+// chooses between servers for each connection, and to the broadcast address of the loopback it gives a datagram to all.
 func TestSharedPort(t *testing.T) {
 	th := besideTheatre(t)
-	shared := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) })
-	}}
-	port, listens := filepath.Join(th.Dir, "port"), filepath.Join(th.Dir, "listens")
-	script := attacking(`
-import os
-l = tcp(); l.setsockopt(1, 15, 1); l.bind(("127.0.0.1", 0)); l.listen(200); open("P", "w").write(str(l.getsockname()[1])); os.rename("P", "port")
-while not os.path.exists("listens"): time.sleep(.01)
-for _ in range(60): c = tcp(); c.connect(l.getsockname()); c.close()
-os.remove("port"); os.remove("listens")`)
-	reached := func(run func()) bool {
-		var hits atomic.Int32
-		over := make(chan bool)
-		go func() {
-			defer close(over)
-			var at []byte
-			backendtest.WaitFor(t, func() bool { at, _ = os.ReadFile(port); return len(at) > 0 }, "the command does not listen")
-			if l, err := shared.Listen(t.Context(), "tcp4", "127.0.0.1:"+string(at)); err == nil {
-				defer l.Close()
+	const broadcasts = `l = udp(); l.setsockopt(1, 2, 1); l.bind(("127.255.255.255", 0)); s = udp(); s.setsockopt(1, 6, 1)`
+	for _, row := range []struct {
+		name          string
+		option        int
+		serve, attack string
+	}{
+		{"SO_REUSEPORT", unix.SO_REUSEPORT, `l = tcp(); l.setsockopt(1, 15, 1); l.bind(("127.0.0.1", 0)); l.listen(200)`,
+			`for _ in range(60): c = tcp(); c.connect(l.getsockname()); c.close()`},
+		{"broadcast", unix.SO_REUSEADDR, broadcasts, `print(say(s.sendto, b"x", l.getsockname()))`},
+		{"broadcast, connected", unix.SO_REUSEADDR, broadcasts, `print(say(s.connect, l.getsockname()), say(s.send, b"x"))`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			script := attacking("import os\n" + row.serve + `
+open("P", "w").write(str(l.getsockname()[1])); os.rename("P", "port")
+while not os.path.exists("serves"): time.sleep(.01)
+` + row.attack + `
+os.remove("port"); os.remove("serves")`)
+			reached := func(run func()) bool {
+				var hits atomic.Int32
+				over := make(chan bool)
 				go func() {
-					for c, err := l.Accept(); err == nil; c, err = l.Accept() {
-						hits.Add(1)
-						c.Close()
-					}
+					defer close(over)
+					joinPort(t, th.Dir, row.option, &hits)
 				}()
+				run()
+				<-over
+				return hits.Load() > 0
 			}
-			_ = os.WriteFile(listens, nil, 0o666)
-			backendtest.WaitFor(t, func() bool { _, err := os.Stat(port); return err != nil }, "the command does not end")
-			time.Sleep(50 * time.Millisecond)
+			if !reached(func() {
+				cmd := exec.Command(attack.Need(t, "python3"), "-c", "import socket, sys\n"+script)
+				cmd.Dir = th.Dir
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Errorf("without a sandbox: %s", out)
+				}
+			}) {
+				t.Fatal("without a sandbox the host's server is not reached either")
+			}
+			if reached(func() { th.Python(t, script) }) {
+				t.Error("the host's server was reached")
+			}
+		})
+	}
+}
+
+// joinPort serves, as a program of the host with a socket option, at the port in the file port of dir, until that file is gone.
+func joinPort(t *testing.T, dir string, option int, hits *atomic.Int32) {
+	port, serves := filepath.Join(dir, "port"), filepath.Join(dir, "serves")
+	var at []byte
+	backendtest.WaitFor(t, func() bool { at, _ = os.ReadFile(port); return len(at) > 0 }, "the command does not serve")
+	shared := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, option, 1) })
+	}}
+	if l, err := shared.Listen(t.Context(), "tcp4", "127.0.0.1:"+string(at)); err == nil {
+		defer l.Close()
+		go func() {
+			for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+				hits.Add(1)
+				c.Close()
+			}
 		}()
-		run()
-		<-over
-		return hits.Load() > 0
 	}
-	if !reached(func() {
-		cmd := exec.Command(attack.Need(t, "python3"), "-c", "import socket, sys\n"+script)
-		cmd.Dir = th.Dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("without a sandbox: %s", out)
-		}
-	}) {
-		t.Fatal("without a sandbox the host's server is not reached either")
+	if p, err := shared.ListenPacket(t.Context(), "udp4", "0.0.0.0:"+string(at)); err == nil {
+		defer p.Close()
+		go func() {
+			for _, _, err := p.ReadFrom(make([]byte, 9)); err == nil; _, _, err = p.ReadFrom(make([]byte, 9)) {
+				hits.Add(1)
+			}
+		}()
 	}
-	if reached(func() { th.Python(t, script) }) {
-		t.Error("the host's server was reached")
-	}
+	_ = os.WriteFile(serves, nil, 0o666)
+	backendtest.WaitFor(t, func() bool { _, err := os.Stat(port); return err != nil }, "the command does not end")
+	time.Sleep(50 * time.Millisecond)
 }
 
 // TestBrokerRests: a call that cannot go on costs codeagent little time, and none after the command's end.

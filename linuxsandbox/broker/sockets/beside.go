@@ -60,7 +60,7 @@ func (s *Sockets) routeTo(n *notify.Notification, is netns.Socket, to netip.Addr
 			s.logDatagrams(n, is, to)
 		}
 		return route{to: to, tunnel: tunnel}
-	case !to.Addr().IsLoopback():
+	case !to.Addr().IsLoopback(), is.Protocol != unix.IPPROTO_TCP && netns.Broadcast(to.Addr()):
 		return route{errno: unix.ENETUNREACH, denied: true}
 	}
 	var from netip.AddrPort
