@@ -121,11 +121,18 @@ func (c *Child) Start() (pid int, step string, errno unix.Errno) {
 			step, errno = c.Next.Name, unix.ESRCH // the child was killed before that fork
 		}
 	}
-	if (errno != 0 || c.Next == nil && c.paths == nil) && pid > 0 {
+	if last := c.last(); pid > 0 && (errno != 0 || last.paths == nil) {
 		Wait(pid)
 	}
 	runtime.KeepAlive(c)
 	return pid, step, errno
+}
+
+func (c *Child) last() *Child {
+	if c.Next != nil {
+		return c.Next
+	}
+	return c
 }
 
 // failure is the step that failed; errno is 0 if none did.

@@ -11,6 +11,7 @@ import (
 	"codeagent/linuxsandbox/backendtest"
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // datagramTools are for scripts about datagram sockets of AF_UNIX.
@@ -42,6 +43,10 @@ func TestUnixDatagrams(t *testing.T) {
 			t.Log("the broker cannot copy sockets here, so there are none of these (TestPathSocketsHeld)")
 			return
 		}
+		vouched := "EPERM EPERM EPERM EPERM EPERM EAGAIN EAGAIN\n"
+		if sandboxtest.HasLayer(t, th.Backend, "pidns") && facts.LandlockABI >= 6 {
+			vouched = "1 1 EPERM EPERM EPERM True True\n"
+		}
 		for _, row := range []struct{ name, script, want string }{
 			{"there and back", `
 a, b = unix("a"), unix(os.getcwd() + "/b"); print(a.getsockname(), b.getsockname() == os.getcwd() + "/b", b.sendto(b"hello", "a"))
@@ -65,8 +70,13 @@ print(many(s, ("a", b"1"), ("none", b"2"), ("b", b"3")), many(s, ("none", b"2"),
 			{"odd ones", `
 a, s = unix("a"), unix(); open("file", "w").close(); l = socket.socket(socket.AF_UNIX); l.bind("l")
 print(say(s.sendto, b"x", socket.MSG_OOB, "a"), say(s.sendto, b"x" * (1 << 22), "a"), say(s.sendto, b"x", "file"), say(s.sendto, b"x", "l"), libc.sendto(s.fileno(), b"x", 1, 0, bytes(2), 2))
-print(say(s.sendmsg, [b"x"], [(1, 2, struct.pack("3i", os.getpid(), os.getuid(), os.getgid()))], 0, "a"), say(s.setsockopt, 1, 76, 1), s.sendto(b"kept", 0x4000000, "a"), a.recv(9))`,
-				"ENOTSUP EMSGSIZE ECONNREFUSED EPROTOTYPE -1\nEPERM EPERM 4 b'kept'\n"},
+print(say(s.setsockopt, 1, 76, 1), s.sendto(b"kept", 0x4000000, "a"), a.recv(9))`,
+				"ENOTSUP EMSGSIZE ECONNREFUSED EPROTOTYPE -1\nEPERM 4 b'kept'\n"},
+			{"its own number", `
+def vouch(s, *to, pid=0, uid=0): return say(s.sendmsg, [b"x"], [(1, 2, struct.pack("3i", os.getpid() + pid, os.getuid() + uid, os.getgid()))], 0, *to)
+def sender(s): return say(lambda: struct.unpack("3i", s.recvmsg(9, 64, socket.MSG_DONTWAIT)[1][0][2]) == (os.getpid(), os.getuid(), os.getgid()))
+a, s = unix("a"), unix(); c, d = socket.socketpair(); [x.setsockopt(1, 16, 1) for x in (a, d)]
+print(vouch(s, "a"), vouch(c), vouch(s, "a", pid=1), vouch(s, "a", uid=1), vouch(c, pid=-1), sender(a), sender(d))`, vouched},
 			{"after the end of the other", `
 a, s = unix("a"), unix(); s.connect("a"); a.close(); print(say(s.send, b"x"), say(s.sendto, b"x", "a"))
 os.unlink("a"); a = unix("a"); print(s.sendto(b"anew", "a"), a.recv(9)); s.connect("a"); os.rename("a", "b"); unix("a"); print(s.send(b"still"), a.recv(9), s.sendto(b"moved", "b"), a.recv(9))`,
