@@ -61,7 +61,7 @@ func (s *Sockets) Receive(n *notify.Notification) (a notify.Reply, answered bool
 	}
 	c.until = timeLimit(fd, unix.SO_RCVTIMEO)
 	wait := func() {
-		s.again(&c.n, c.until, func() (notify.Reply, bool) { return s.receive(c) }, notify.Failed)
+		s.again(&c.n, c.sock, unix.EPOLLIN, c.until, func() (notify.Reply, bool) { return s.receive(c) }, notify.Failed)
 	}
 	return s.later(n, wait, func() { unix.Close(fd) }), true
 }

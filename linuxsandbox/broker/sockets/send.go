@@ -378,7 +378,7 @@ func (s *Sockets) finishSending(c *sentCall) {
 		}
 		return c.try()
 	}
-	s.again(&c.n, c.until, try, func(errno unix.Errno) notify.Reply {
+	s.again(&c.n, c.sock, unix.EPOLLOUT, c.until, try, func(errno unix.Errno) notify.Reply {
 		if c.sent > 0 || c.bytes > 0 {
 			return c.done()
 		}
@@ -412,13 +412,17 @@ func (s *Sockets) later(n *notify.Notification, do, drop func()) notify.Reply {
 	return notify.Reply{Given: true}
 }
 
-// again tries until the call need not wait any more, its time is over, or a signal is for the caller, which
-// ends it with what otherwise says.
-func (s *Sockets) again(n *notify.Notification, until time.Time, try func() (notify.Reply, bool), otherwise func(unix.Errno) notify.Reply) {
+// again tries when the socket reports one of the events and, since the full queue of a receiver that the socket is
+// not connected to reports nothing, from time to time. It does so until the call need not wait any more, its time
+// is over, or a signal is for the caller, which ends it with what otherwise says.
+func (s *Sockets) again(n *notify.Notification, sock int, events uint32, until time.Time, try func() (notify.Reply, bool), otherwise func(unix.Errno) notify.Reply) {
+	ready, stop := readiness(sock, events)
+	defer stop()
 	for pause := time.Millisecond; ; pause = min(2*pause, moment/2*time.Millisecond) {
 		select {
 		case <-s.ending:
 			return
+		case <-ready:
 		case <-time.After(pause):
 		}
 		if !n.Waits() {
@@ -437,6 +441,29 @@ func (s *Sockets) again(n *notify.Notification, until time.Time, try func() (not
 		_ = n.Answer(a)
 		return
 	}
+}
+
+// readiness receives when one of the events comes, until stop. It holds no thread: Go waits for an epoll(7).
+func readiness(sock int, events uint32) (ready <-chan struct{}, stop func()) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, func() {}
+	}
+	_ = unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, sock, &unix.EpollEvent{Events: events | unix.EPOLLET})
+	_ = unix.SetNonblock(epoll, true)
+	f := os.NewFile(uintptr(epoll), "epoll")
+	conn, _ := f.SyscallConn() // fails only without a file
+	came := make(chan struct{}, 1)
+	go func() {
+		var event [1]unix.EpollEvent
+		for conn.Read(func(fd uintptr) bool { n, _ := unix.EpollWait(int(fd), event[:], 0); return n > 0 }) == nil {
+			select {
+			case came <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return came, func() { f.Close() }
 }
 
 func late(until time.Time) bool { return !until.IsZero() && time.Now().After(until) }
