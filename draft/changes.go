@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"codeagent/hostfile"
 	"codeagent/sandbox"
@@ -22,6 +24,9 @@ const (
 	// MaxFile is the size of the largest file that can be kept, in bytes: what a file worker carries.
 	MaxFile = 64 << 20
 )
+
+// tick is longer than the steps of the clock by which a file system notes changes.
+const tick = 10 * time.Millisecond
 
 // Change is one entry that a command changed.
 type Change struct {
@@ -91,7 +96,7 @@ func (d *Draft) Changes() ([]Change, error) {
 	l := lister{draft: d}
 	for i, root := range d.data.Roots {
 		if root.Keeps {
-			l.folder(root.Path, filepath.Join(d.dir, strconv.Itoa(i), "upper"))
+			l.folder(root.Path, filepath.Join(d.dir, strconv.Itoa(i), "upper"), false)
 		}
 	}
 	if l.err != nil {
@@ -126,31 +131,28 @@ func (l *lister) fail(err error) bool {
 
 var errMany = errors.New("it has more entries than can be listed")
 
-// folder lists what changed in the folder at path, whose upper layer is the folder upper.
-func (l *lister) folder(path, upper string) {
+// folder lists what changed in the folder at path, whose upper layer is the folder upper. hidden: the folder around it
+// hides what was at path.
+func (l *lister) folder(path, upper string, hidden bool) {
 	f, err := hostfile.OpenFolder(upper)
 	if l.fail(err) {
 		return
 	}
 	names, err := f.Readdirnames(maxEntries + 1)
-	hides := opaque(f)
+	hidden = hidden || opaque(f)
 	f.Close()
-	if len(names) > 0 {
-		err = nil // the end
-	}
-	if err != nil && len(names) == 0 && err.Error() != "EOF" {
-		l.fail(err)
+	if err != io.EOF && l.fail(err) {
 		return
 	}
 	if l.count += len(names); l.count > maxEntries {
 		l.fail(errMany)
 		return
 	}
-	if hides {
+	if hidden {
 		l.hidden(path, names)
 	}
 	for _, name := range names {
-		l.entry(filepath.Join(path, name), filepath.Join(upper, name), hides)
+		l.entry(filepath.Join(path, name), filepath.Join(upper, name), hidden)
 	}
 }
 
@@ -188,7 +190,11 @@ func (l *lister) gone(path string) {
 			l.gone(filepath.Join(path, e.Name()))
 		}
 	}
-	l.out = append(l.out, Change{Path: path, Kind: sandbox.Deleted, Type: kindOf(is.Mode), before: is})
+	c := Change{Path: path, Kind: sandbox.Deleted, Type: kindOf(is.Mode), before: is}
+	if _, known := l.draft.data.Touched[path]; !known && is.Ctime > l.draft.data.Began.Add(-tick).UnixNano() {
+		c.Why = changedMeanwhile // the command deleted the folder, and perhaps never saw this
+	}
+	l.out = append(l.out, c)
 }
 
 // before is the state of path when the command first changed it, else now.
@@ -199,7 +205,7 @@ func (l *lister) before(path string) (entry, error) {
 	return look(path)
 }
 
-// entry lists what changed at path. hidden: the folder that contains it hides what was there.
+// entry lists what changed at path.
 func (l *lister) entry(path, upper string, hidden bool) {
 	is, err := look(upper)
 	if l.fail(err) {
@@ -219,9 +225,6 @@ func (l *lister) entry(path, upper string, hidden bool) {
 	case was.Mode.Type() != is.Mode.Type():
 		l.gone(path)
 		c.before = entry{}
-	case hidden && is.folder():
-		l.hidden(path, nil) // a folder in a folder that hides is new
-		c.Kind = sandbox.Updated
 	default:
 		c.Kind = sandbox.Updated
 	}
@@ -230,7 +233,7 @@ func (l *lister) entry(path, upper string, hidden bool) {
 		l.out = append(l.out, c)
 	}
 	if is.folder() {
-		l.folder(path, upper)
+		l.folder(path, upper, hidden)
 	}
 }
 

@@ -52,7 +52,7 @@ func scriptGone(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // scriptTerminal runs a command on a terminal, and compares its exit status: terminal N CMD...
-// What the terminal got is then checked with stdout.
+// TYPED is typed there, with a space for each Enter. What the terminal got is then checked with stdout.
 func scriptTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: terminal N CMD...")
@@ -60,6 +60,8 @@ func scriptTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	cmd, out, _ := scriptCommand(ts, args[1:])
 	cmd.Stdout, cmd.Stderr = nil, nil
 	tty, err := pty.Start(cmd)
+	ts.Check(err)
+	_, err = io.WriteString(tty, strings.ReplaceAll(ts.Getenv("TYPED"), " ", "\n"))
 	ts.Check(err)
 	_, _ = io.Copy(out, tty) // ends with an error when the program has ended
 	cmd.Stdout = out

@@ -1,0 +1,387 @@
+package draft_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"codeagent/draft"
+	"codeagent/exec"
+	"codeagent/hostfile"
+	"codeagent/internal/attack"
+	"codeagent/internal/machine"
+	"codeagent/linuxsandbox/backendtest"
+	"codeagent/sandbox"
+)
+
+var _ = backendtest.Tests("codeagent/draft")
+
+func TestMain(m *testing.M) { backendtest.Main(m) }
+
+// place is a workspace with drafts.
+type place struct {
+	ws, drafts string
+	policy     sandbox.Policy
+	runner     *exec.Runner
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	b := backendtest.New(t)
+	t.Cleanup(func() { _ = b.Close() })
+	if f := backendtest.Facts(t, b); !f.Namespaces || !f.Broker {
+		t.Skipf("no drafts without mounts of its own (%s) and a broker (%s)", f.NamespacesWhy, f.NoBroker)
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "drafts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = hostfile.RemoveAll(dir) })
+	p := &place{ws: filepath.Join(dir, "ws"), drafts: filepath.Join(dir, "drafts")}
+	for _, d := range []string{p.ws, p.drafts, filepath.Join(dir, "tmp")} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.policy = sandbox.WorkspaceWrite(p.ws)
+	p.policy.Temp = filepath.Join(dir, "tmp")
+	p.runner = exec.New(exec.Options{Backend: b, Files: exec.OS{}, Environ: os.Environ()})
+	return p
+}
+
+// try runs a command on a draft.
+func (p *place) try(ctx context.Context, t *testing.T, argv ...string) (*draft.Draft, exec.Outcome) {
+	t.Helper()
+	d, err := draft.New(p.drafts, p.ws, argv, p.policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := p.runner.Run(ctx, p.policy, exec.Command{Argv: argv, Dir: p.ws, Timeout: time.Minute, Draft: d}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, o
+}
+
+func (p *place) changes(t *testing.T, d *draft.Draft) []draft.Change {
+	t.Helper()
+	list, err := d.Changes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func (p *place) keep(t *testing.T, d *draft.Draft, list []draft.Change) []draft.Left {
+	t.Helper()
+	files, err := p.runner.Files(t.Context(), p.policy, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	_, left, err := d.Keep(t.Context(), files, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left
+}
+
+// native runs a command without a sandbox.
+func native(t *testing.T, dir string, argv ...string) {
+	t.Helper()
+	cmd := osexec.Command(argv[0], argv[1:]...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%q: %v\n%s", argv, err, out)
+	}
+}
+
+// everything is all that can be seen of a tree.
+func everything(dir string) string {
+	var b strings.Builder
+	attack.Describe(&b, dir)
+	return b.String()
+}
+
+// kept is what a draft keeps of a tree: names, types, permissions, contents, link targets.
+func kept(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		target, _ := os.Readlink(path)
+		var text []byte
+		if e.Type().IsRegular() {
+			text, err = os.ReadFile(path)
+		}
+		fmt.Fprintf(&b, "%s %v %q %x\n", strings.TrimPrefix(path, dir), info.Mode(), target, text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// aTree is a shell script that makes a small tree.
+const aTree = `umask 022
+for d in a b c/d c/e/f; do mkdir -p $d; for n in 1 2 3; do echo $d $n >$d/$n; done; done
+ln -s a/1 link; ln -s nowhere dangling; ln c/d/1 second; chmod 755 a/1; chmod 600 a/2; mkdir empty; seq 1 2000 >long
+setfattr -n user.x -v y a/3 2>/dev/null || true`
+
+// TestNothingStays: whatever a program does on a draft, and whenever it is killed, no file changes in anything that
+// can be seen, and no server is reached.
+func TestNothingStays(t *testing.T) {
+	python := attack.Need(t, "python3")
+	p := newPlace(t)
+	native(t, p.ws, "sh", "-c", aTree)
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	reached := make(chan string, 1)
+	go func() { // ends with the server
+		for {
+			c, err := server.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+			reached <- "a connection"
+		}
+	}()
+	_, port, _ := net.SplitHostPort(server.Addr().String())
+	before := everything(p.ws)
+	program := "import socket\ntry: socket.create_connection(('127.0.0.1', " + port + "), 1)\nexcept OSError: pass\n" + backendtest.RandomOperations
+	runs, changed := machine.Times(10, 60), 0
+	for seed := range runs {
+		ctx, end := context.WithCancel(t.Context())
+		if seed%4 == 3 {
+			time.AfterFunc(time.Duration(5+7*seed)*time.Millisecond, end)
+		}
+		d, _ := p.try(ctx, t, python, "-c", program, "150", fmt.Sprint(seed))
+		end()
+		if len(p.changes(t, d)) > 0 {
+			changed++
+		}
+		if now := everything(p.ws); now != before {
+			t.Fatalf("seed %d: the files changed:\n%s\nwere\n%s", seed, now, before)
+		}
+		if err := d.Drop(); err != nil {
+			t.Errorf("seed %d: drop: %v", seed, err)
+		}
+	}
+	if changed < runs/2 {
+		t.Errorf("%d of %d drafts have changes: the test shows little", changed, runs)
+	}
+	select {
+	case what := <-reached:
+		t.Error(what)
+	default:
+	}
+	if left, _ := os.ReadDir(p.drafts); len(left) > 0 {
+		t.Errorf("drafts are left: %v", left)
+	}
+}
+
+// changing is a program that changes a tree at random, in ways that a draft keeps exactly. It says what failed.
+const changing = `
+import os, random, shutil, sys
+r = random.Random(int(sys.argv[1]))
+def old():
+    all = [os.path.join(d, n) for d, ds, fs in os.walk(".") for n in sorted(ds) + sorted(fs)]
+    return r.choice(sorted(all))
+def new(): return os.path.join(r.choice(sorted(d for d, _, _ in os.walk("."))), r.choice("pqrst"))
+def text(p, mode):
+    with open(p, mode) as f: f.write(str(r.random()) * r.randrange(9))
+do = [
+    lambda: text(new(), "w"), lambda: text(old(), "a"), lambda: text(old(), "w"), lambda: text(old(), "r+"),
+    lambda: os.mkdir(new()), lambda: os.makedirs(new() + "/deep/er"), lambda: os.symlink(r.choice(["x", "../a"]), new()),
+    lambda: os.unlink(old()), lambda: os.rmdir(old()), lambda: shutil.rmtree(old()), lambda: os.truncate(old(), r.randrange(20)),
+    lambda: os.rename(old(), new()), lambda: os.rename(old(), old()), lambda: os.rename(old(), new()),
+    lambda: os.chmod(old(), r.choice([0o700, 0o755, 0o750])) if r.random() < .9 else None, lambda: os.utime(old()),
+    lambda: shutil.copytree("c", r.choice("pqrst"), symlinks=True), lambda: shutil.move(old(), new()),
+]
+for i in range(40):
+    try: r.choice(do)()
+    except OSError as e: print(i, e.errno)
+    except shutil.Error: print(i, "shutil")
+`
+
+// TestKeptIsNative: a program on a draft, and the draft kept, leave what the program would have left. Two hard links
+// of a file become two files.
+func TestKeptIsNative(t *testing.T) {
+	python := attack.Need(t, "python3")
+	for seed := range machine.Times(15, 80) {
+		p := newPlace(t)
+		native(t, p.ws, "sh", "-c", aTree)
+		if err := os.Remove(filepath.Join(p.ws, "second")); err != nil {
+			t.Fatal(err)
+		}
+		copied := p.ws + "-native"
+		native(t, filepath.Dir(p.ws), "cp", "-a", p.ws, copied)
+		cmd := osexec.Command(python, "-c", changing, fmt.Sprint(seed))
+		cmd.Dir = copied
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, out)
+		}
+		d, o := p.try(t.Context(), t, python, "-c", changing, fmt.Sprint(seed))
+		if got := o.Output.Text(); got != string(out) {
+			t.Errorf("seed %d: on a draft the program says\n%s\nelse\n%s", seed, got, out)
+		}
+		if left := p.keep(t, d, p.changes(t, d)); len(left) > 0 {
+			t.Errorf("seed %d: not kept: %+v", seed, left)
+		}
+		if got, want := kept(t, p.ws), kept(t, copied); got != want {
+			t.Errorf("seed %d: kept\n%s\nwant\n%s", seed, got, want)
+		}
+		if again := p.changes(t, d); len(again) > 0 {
+			t.Errorf("seed %d: kept changes are still in the draft: %+v", seed, again)
+		}
+	}
+}
+
+// TestSomebodyElsesChange: what was changed meanwhile is left alone, is named, and stays in the draft.
+func TestSomebodyElsesChange(t *testing.T) {
+	p := newPlace(t)
+	native(t, p.ws, "sh", "-c", aTree)
+	const command = `echo mine >>a/1; echo mine >a/2; rm a/3 b/1; echo mine >new; rm -r c/e; mkdir dir; chmod 700 b/2; ln -sf x link`
+	d, o := p.try(t.Context(), t, "sh", "-c", command)
+	if o.Failed() {
+		t.Fatalf("%+v", o)
+	}
+	native(t, p.ws, "sh", "-c", `echo theirs >>a/1; cp -p a/2 x; echo theirs >a/2; touch -r x a/2; rm x
+		echo theirs >>a/3; echo theirs >new; echo theirs >c/e/f/9; mkdir dir; chmod 711 b/2; ln -sf y link`)
+	theirs := kept(t, p.ws)
+	var names []string
+	for _, l := range p.keep(t, d, p.changes(t, d)) {
+		if l.Why == "" {
+			t.Errorf("%s: no reason", l.Path)
+		}
+		names = append(names, strings.TrimPrefix(l.Path, p.ws+"/"))
+	}
+	for _, want := range []string{"a/1", "a/2", "a/3", "new", "c/e", "c/e/f", "dir", "b/2", "link"} {
+		if !strings.Contains(" "+strings.Join(names, " ")+" ", " "+want+" ") {
+			t.Errorf("%s is not among what was left alone: %q", want, names)
+		}
+	}
+	now := kept(t, p.ws)
+	for line := range strings.Lines(theirs) {
+		if name, _, _ := strings.Cut(line, " "); !strings.Contains(now, line) && name != "" && name != "/b" && name != "/b/1" && !strings.HasPrefix(name, "/c/e/") {
+			t.Errorf("%q is no longer there", line)
+		}
+	}
+	for _, name := range []string{"/c/e/f/9 "} {
+		if !strings.Contains(now, name) {
+			t.Errorf("%s was removed", name)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(p.ws, "b/1")); err == nil {
+		t.Error("b/1, which nobody else changed, was not removed")
+	}
+}
+
+// hostile are attempts to leave a draft, to forge or read one, and to carry the content of a file that is closed to
+// reading out through a keep. out is outside the workspace, secret is closed, drafts is the folder of drafts.
+var hostile = []struct{ what, script string }{
+	{"forge a deletion by a device", `os.mknod("a/1x", stat.S_IFCHR, 0)`},
+	{"forge a deletion by renameat2", `os.link("a/1", "y"); libc.renameat2(-100, b"y", -100, b"z", 4)`},
+	{"forge marks by attributes", `
+for n in ["user.overlay.opaque", "user.overlay.whiteout", "user.overlay.redirect", "user.overlay.metacopy", "user.overlay.origin", "trusted.overlay.opaque"]:
+    for p in ["a", "b", "a/1", "."]:
+        try: os.setxattr(p, n, b"y")
+        except OSError: pass`},
+	{"redirect a folder to a closed one", `os.mkdir("q"); os.setxattr("q", "user.overlay.redirect", os.path.dirname(secret).encode()); os.setxattr("q", "user.overlay.opaque", b"n")`},
+	{"read a draft by its path", `open("got", "w").write(str(os.listdir(drafts)))`},
+	{"read a draft by what mountinfo names", `
+for word in open("/proc/self/mountinfo").read().replace(",", " ").replace("=", " ").split():
+    if "upper" in word: open(word + "/forged", "w").write("x"); open("got", "w").write(str(os.listdir(word)))`},
+	{"write into the upper folder", `
+for d, ds, fs in os.walk(drafts):
+    for n in ds: open(d + "/" + n + "/forged", "w").write("x")`},
+	{"mount over the workspace", `libc.mount(b"none", b".", b"tmpfs", 0, 0)`},
+	{"unmount the overlay", `libc.umount2(os.getcwd().encode(), 2)`},
+	{"write outside", `open(out + "/x", "w").write("x")`},
+	{"write outside through a link", `os.symlink(out, "w"); open("w/x", "w").write("x")`},
+	{"rename out", `os.rename("a/1", out + "/x")`},
+	{"link a file from outside and write it", `os.link(out + "/theirs", "own"); open("own", "w").write("x")`},
+	{"write through /proc/self/root", `open("/proc/self/root" + out + "/x", "w").write("x")`},
+	{"write through /proc/1/root", `open("/proc/1/root" + os.getcwd() + "/a/1", "w").write("x")`},
+	{"write through an open folder", `f = os.open("..", os.O_RDONLY); os.close(os.open("x", os.O_CREAT | os.O_WRONLY, dir_fd=f))`},
+	{"a nameless file, linked outside", `f = os.open(".", os.O_TMPFILE | os.O_RDWR); libc.linkat(-100, b"/proc/self/fd/%d" % f, -100, (out + "/x").encode(), 0x400)`},
+	{"map a file and write it", `
+import mmap
+f = os.open("a/1", os.O_RDWR); m = mmap.mmap(f, 0); m[0] = 65; m.flush()`},
+	{"copy a closed file", `shutil.copyfile(secret, "got")`},
+	{"link a closed file", `os.link(secret, "got")`},
+	{"lead a link to a closed file", `os.symlink(secret, "got")`},
+	{"replace a file by a link to a closed one", `os.unlink("a/1"); os.symlink(secret, "a/1")`},
+	{"replace a folder by a link to outside", `shutil.rmtree("a"); os.symlink(out, "a")`},
+	{"open by handle", `
+class H(ctypes.Structure): _fields_ = [("n", ctypes.c_uint), ("t", ctypes.c_int), ("h", ctypes.c_char * 128)]
+h = H(128, 0); m = ctypes.c_int()
+libc.name_to_handle_at(-100, b"a/1", ctypes.byref(h), ctypes.byref(m), 0); f = libc.open_by_handle_at(-100, ctypes.byref(h), 2); os.write(f, b"x")`},
+	{"clone a closed file", `import fcntl; fcntl.ioctl(os.open("got", os.O_CREAT | os.O_WRONLY), 0x40049409, os.open(secret, os.O_RDONLY))`},
+	{"hooks of git", `os.makedirs(".git/hooks"); open(".git/hooks/pre-commit", "w").write("x"); os.chmod(".git/hooks/pre-commit", 0o755)`},
+	{"a name that leads up", `open("a/..\nx", "w").write("x"); os.makedirs("...")`},
+	{"permissions of another user", `open("s", "w").write("x"); os.chmod("s", 0o6777)`},
+	{"a process that stays", `
+if os.fork() == 0:
+    os.setsid()
+    import time; time.sleep(1); open("a/1", "w").write("late"); open(out + "/x", "w").write("late"); os._exit(0)`},
+	{"remove everything", `
+for n in os.listdir("."):
+    (shutil.rmtree if os.path.isdir(n) and not os.path.islink(n) else os.unlink)(n)`},
+}
+
+// TestHostileDrafts: no attempt leaves the draft, and what is kept of it holds nothing that the command could not read.
+func TestHostileDrafts(t *testing.T) {
+	python := attack.Need(t, "python3")
+	p := newPlace(t)
+	away := filepath.Join(filepath.Dir(p.ws), "away")
+	native(t, filepath.Dir(p.ws), "sh", "-c", "mkdir away closed; echo theirs >away/theirs; echo TOPSECRET >closed/secret")
+	secret := filepath.Join(filepath.Dir(p.ws), "closed", "secret")
+	p.policy.DenyRead = []string{filepath.Dir(secret), p.drafts}
+	head := fmt.Sprintf("import ctypes, os, shutil, stat\nlibc = ctypes.CDLL(None)\nout, secret, drafts = %q, %q, %q\n", away, secret, p.drafts)
+	for _, h := range hostile {
+		t.Run(h.what, func(t *testing.T) {
+			native(t, p.ws, "sh", "-c", "find . -mindepth 1 -delete; "+aTree+"; git init -q -b main; rm -r .git/hooks")
+			before := everything(p.ws) + everything(away)
+			d, o := p.try(t.Context(), t, python, "-c", head+h.script)
+			if now := everything(p.ws) + everything(away); now != before {
+				t.Fatalf("the files changed:\n%s\nwere\n%s\n%s", now, before, o.Output.Text())
+			}
+			list := p.changes(t, d)
+			for _, c := range list {
+				if !sandbox.Covers(p.ws, c.Path) || c.Path == p.ws {
+					t.Errorf("a change outside: %s", c.Path)
+				}
+			}
+			aways := everything(away)
+			p.keep(t, d, list)
+			if now := everything(away); now != aways {
+				t.Errorf("keeping changed files outside:\n%s\nwere\n%s", now, aways)
+			}
+			after := kept(t, p.ws)
+			for _, wrong := range []string{fmt.Sprintf("%x", "TOPSECRET"), "hooks/pre-commit", fmt.Sprintf("%x", "forged"), " u", "late"} {
+				if strings.Contains(after, wrong) {
+					t.Errorf("%q was kept:\n%s", wrong, after)
+				}
+			}
+		})
+	}
+}
