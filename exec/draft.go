@@ -1,6 +1,11 @@
 package exec
 
-import "codeagent/sandbox"
+import (
+	"errors"
+
+	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
+)
 
 // Draft receives what a command changes, in place of the files themselves.
 type Draft interface {
@@ -24,4 +29,15 @@ func draftPolicy(p sandbox.Policy, files sandbox.FileSystem) sandbox.Policy {
 		q.Write = append(q.Write, root)
 	}
 	return q
+}
+
+// Drafter is a backend that has drafts. Any other would run the command on the files themselves.
+type Drafter interface{ HasDrafts() }
+
+// draftOn returns an error if backend has no drafts.
+func draftOn(backend resolved.Backend) error {
+	if _, ok := backend.(Drafter); !ok {
+		return cannot("draft", errors.New("commands run without a sandbox that has drafts"))
+	}
+	return nil
 }

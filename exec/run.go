@@ -54,6 +54,9 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Si
 		p = draftPolicy(p, hostfile.OS{})
 	}
 	backend, exact, err := r.resolve(p)
+	if err == nil && c.Draft != nil {
+		err = draftOn(backend)
+	}
 	if err != nil {
 		return nil, err
 	}

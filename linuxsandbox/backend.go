@@ -155,6 +155,9 @@ func (b *Backend) Ready() error {
 // Name is "linux".
 func (*Backend) Name() string { return "linux" }
 
+// HasDrafts makes it an exec.Drafter.
+func (*Backend) HasDrafts() {}
+
 // Close releases the descriptors and waits for the keepers of commands that have ended. Commands
 // that still run keep running. The error is a *sandbox.LeftError if a keeper cannot be killed.
 func (b *Backend) Close() error {
