@@ -68,8 +68,9 @@ type sentCall struct {
 // outgoing is one message, by where its struct msghdr is in memory; 0 for that of a sendto. to is where it
 // goes, encoded; nil for where the socket is connected.
 type outgoing struct {
-	at uint64
-	to []byte
+	at   uint64
+	to   []byte
+	lost bool
 }
 
 func (c *sentCall) close() {
@@ -223,6 +224,9 @@ func (s *Sockets) receiver(c *sentCall, m *outgoing, name []byte) (deny func() n
 	switch {
 	case r.denied:
 		return func() notify.Reply { return s.denyHost(&c.n, c.name, to, r.errno) }
+	case r.errno == unix.ECONNREFUSED:
+		m.lost = true // nobody is there; only a connected socket learns that, and later
+		return nil
 	case r.errno != 0:
 		return fails(r.errno)
 	}
@@ -312,6 +316,9 @@ func (c *sentCall) sendOne(m *outgoing) (n, whole int, err error) {
 	}
 	if !c.n.Waits() { // memory and descriptors may be another process's by now
 		return 0, 0, unix.ESRCH
+	}
+	if m.lost {
+		return len(data), len(data), nil
 	}
 	left, flags := data[min(c.bytes, len(data)):], c.flags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL
 	message := &unix.Msghdr{Name: unsafe.SliceData(m.to), Namelen: uint32(len(m.to)), Control: unsafe.SliceData(control), Iov: &unix.Iovec{Base: unsafe.SliceData(left)}}
