@@ -35,6 +35,7 @@ var suites = []suite{
 	{"test_pty", true, pythonTests, pythonOutcomes},
 	{"test_socket", false, pythonTests, pythonOutcomes},
 	{"test_asyncio", false, pythonTests, pythonOutcomes},
+	{"test_multiprocessing_fork", false, pythonTests, pythonOutcomes},
 	{"test_subprocess", false, pythonTests, pythonOutcomes},
 }
 
