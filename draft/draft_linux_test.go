@@ -2,6 +2,7 @@ package draft_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -31,7 +32,7 @@ type place struct {
 	runner     *exec.Runner
 }
 
-func newPlace(t *testing.T) *place {
+func newPlace(t testing.TB) *place {
 	t.Helper()
 	b := backendtest.New(t)
 	t.Cleanup(func() { _ = b.Close() })
@@ -56,7 +57,7 @@ func newPlace(t *testing.T) *place {
 }
 
 // try runs a command on a draft.
-func (p *place) try(ctx context.Context, t *testing.T, argv ...string) (*draft.Draft, exec.Outcome) {
+func (p *place) try(ctx context.Context, t testing.TB, argv ...string) (*draft.Draft, exec.Outcome) {
 	t.Helper()
 	d, err := draft.New(p.drafts, p.ws, argv, p.policy)
 	if err != nil {
@@ -380,6 +381,42 @@ func TestHostileDrafts(t *testing.T) {
 			for _, wrong := range []string{fmt.Sprintf("%x", "TOPSECRET"), "hooks/pre-commit", fmt.Sprintf("%x", "forged"), " u", "late"} {
 				if strings.Contains(after, wrong) {
 					t.Errorf("%q was kept:\n%s", wrong, after)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkDraft is `true` natively, in the sandbox, and on a draft, which is made for it and dropped; in a folder with
+// a few files, and in one with 100,000.
+func BenchmarkDraft(b *testing.B) {
+	for _, files := range []int{10, 100_000} {
+		p := newPlace(b)
+		for i := range files {
+			dir := filepath.Join(p.ws, fmt.Sprint(i/1000))
+			if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte("x"), 0o644)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.Run(fmt.Sprintf("files=%d/native", files), func(b *testing.B) {
+			for b.Loop() {
+				if err := osexec.Command("/bin/true").Run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("files=%d/sandbox", files), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := p.runner.Run(b.Context(), p.policy, exec.Command{Argv: []string{"/bin/true"}, Dir: p.ws}, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("files=%d/draft", files), func(b *testing.B) {
+			for b.Loop() {
+				d, _ := p.try(b.Context(), b, "/bin/true")
+				if err := d.Drop(); err != nil {
+					b.Fatal(err)
 				}
 			}
 		})

@@ -3,6 +3,7 @@
 package keeper
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -63,5 +64,13 @@ func newOverlay(o spec.Overlay) (t tree, err error) {
 		attrs |= unix.MOUNT_ATTR_NOEXEC
 	}
 	fd, err := newFilesystem("overlay", attrs, options...)
+	switch {
+	case errors.Is(err, unix.EINVAL):
+		err = fmt.Errorf("overlayfs cannot keep changes in %s, whose file system may be an overlay, as in containers, or a network's (%w)", o.Upper, err)
+	case errors.Is(err, unix.EPERM):
+		err = fmt.Errorf("this kernel lets only root mount overlayfs, which Linux 5.11 changed (%w)", err)
+	case errors.Is(err, unix.ENODEV):
+		err = fmt.Errorf("this kernel has no overlayfs (%w)", err)
+	}
 	return tree{fd: fd, path: o.Path, dir: true}, err
 }

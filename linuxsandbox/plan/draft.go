@@ -3,10 +3,13 @@
 package plan
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"codeagent/hostfile"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -26,6 +29,10 @@ func (p *Plan) OnDraft(policy resolved.Policy, d sandbox.Draft, f Facts) error {
 	case len(p.Absent)+len(p.Made)+len(p.granted) > 0:
 		return errors.New("bug: a policy for a draft has granted paths that the broker opens on the host")
 	}
+	mounts, err := mountPoints()
+	if err != nil {
+		return fmt.Errorf("draft: %w", err)
+	}
 	folder := func(path string) bool {
 		st, err := kernel.StatPath(path)
 		return err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
@@ -39,6 +46,11 @@ func (p *Plan) OnDraft(policy resolved.Policy, d sandbox.Draft, f Facts) error {
 			p.Mounts.Writable = slices.DeleteFunc(p.Mounts.Writable, func(path string) bool { return path == rule.Path })
 			continue
 		}
+		for _, at := range mounts {
+			if at != rule.Path && sandbox.Covers(rule.Path, at) {
+				return fmt.Errorf("no draft can cover %s: %s is a mount in it, and overlayfs shows one file system alone", rule.Path, at)
+			}
+		}
 		upper, work, err := d.Layer(rule.Path)
 		if err != nil {
 			return fmt.Errorf("draft: %w", err)
@@ -46,4 +58,19 @@ func (p *Plan) OnDraft(policy resolved.Policy, d sandbox.Draft, f Facts) error {
 		p.Mounts.Overlays = append(p.Mounts.Overlays, spec.Overlay{Path: rule.Path, Upper: upper, Work: work})
 	}
 	return nil
+}
+
+// mountPoints lists where something is mounted (proc_pid_mountinfo(5)).
+func mountPoints() (out []string, err error) {
+	text, err := hostfile.Read(context.Background(), "/proc/self/mountinfo", 4<<20)
+	if err != nil {
+		return nil, err
+	}
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 4 {
+			out = append(out, unescape.Replace(fields[4]))
+		}
+	}
+	return out, nil
 }

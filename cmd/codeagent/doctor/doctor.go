@@ -91,6 +91,7 @@ func describeSandbox(ctx context.Context, b *workspace.Workspace, w io.Writer) (
 	describeLayers(w, b.Enforcement)
 	describeAppArmor(ctx, w, b.Enforcement.Layers, appArmorFile, selfPath())
 	describeEvidence(b, w)
+	describeDrafts(ctx, b, w)
 	if failed, err = tryAll(ctx, b, w); err == nil {
 		describeWeaknesses(w, b.Enforcement)
 	}
