@@ -3,13 +3,12 @@
 package plan
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"codeagent/hostfile"
+	"codeagent/linuxsandbox/cgroup"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -62,12 +61,12 @@ func (p *Plan) OnDraft(policy resolved.Policy, d sandbox.Draft, f Facts) error {
 
 // mountPoints lists where something is mounted (proc_pid_mountinfo(5)).
 func mountPoints() (out []string, err error) {
-	text, err := hostfile.Read(context.Background(), "/proc/self/mountinfo", 4<<20)
+	text, err := cgroup.Kernel{}.Read("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
 	}
 	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) > 4 {
 			out = append(out, unescape.Replace(fields[4]))
 		}
