@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"strings"
 
+	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/model"
+	"codeagent/tools"
 )
 
 // commandMS is how long a command of the user's may take: as long as any.
@@ -49,8 +52,29 @@ func (a *Agent) Command(ctx context.Context, command string) error {
 	}
 	c.plan()
 	res, err := c.contained(ctx)
+	return a.ran(ctx, c, "! ", command, res, err)
+}
+
+// Try shows a command of the user's that run runs on a draft, and keeps it for the model as Command does. No question is
+// asked: what a draft does not allow, nobody can allow.
+func (a *Agent) Try(ctx context.Context, command string, run func(ctx context.Context, output func(offset int64, data []byte)) (tools.Result, error)) error {
+	if !a.turning.TryLock() {
+		return ErrBusy
+	}
+	defer a.turning.Unlock()
+	c := &toolCall{turn: &turn{agent: a}, model: model.ToolCall{ID: fmt.Sprintf("user-%d", len(a.History())), Name: "shell"}}
+	c.action = approvals.Action{CallID: c.model.ID, Tool: "shell", Kind: word.KindCommand, Title: "$ " + command, Command: command}
+	begun := Started(c.action)
+	begun.Own = true
+	a.emit(begun)
+	res, err := run(ctx, (&output{emit: a.emit, callID: c.model.ID}).sink)
+	return a.ran(ctx, c, "!! ", command, res, err)
+}
+
+// ran reports a command of the user's, to them and to the model. mark is what they typed before it.
+func (a *Agent) ran(ctx context.Context, c *toolCall, mark, command string, res tools.Result, err error) error {
 	text, events := c.report(ctx, res, err)
-	a.append(model.Item{Kind: model.Note, Typed: "! " + command, Text: userRan + strings.ReplaceAll(command, "\n", "\n> ") + "\n| " + strings.ReplaceAll(text, "\n", "\n| "), Failed: res.Failed || err != nil, Carried: c.carried(text, events)})
+	a.append(model.Item{Kind: model.Note, Typed: mark + command, Text: userRan + strings.ReplaceAll(command, "\n", "\n> ") + "\n| " + strings.ReplaceAll(text, "\n", "\n| "), Failed: res.Failed || err != nil, Carried: c.carried(text, events)})
 	for _, e := range events {
 		a.emit(e)
 	}

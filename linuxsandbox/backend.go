@@ -47,10 +47,11 @@ type Backend struct {
 	probeErr error
 	// namespaces are the namespaces of the session; nil if none could be made.
 	namespaces *netns.Namespaces
-	// groups and brokers.Files are shared by a backend and those apart from it; apart: another one closes
-	// them.
+	// groups and brokers.Files are shared by a backend and those apart from it, but for the Files of drafts. apart:
+	// another one closes groups; shares: another one closes Files.
 	groups  *cgroup.Groups
 	apart   bool
+	shares  bool
 	brokers broker.Session
 	globs   *plan.Globs
 	// tried: a broker could do all its work in the session that this one is apart from.
@@ -114,7 +115,15 @@ func New(o Options) (*Backend, error) {
 //
 // Threat: the commands of a session share a loopback, so that one finds the server that another one
 // started. A program without a network would reach what they serve, and they what it serves.
-func (b *Backend) Apart() (*Backend, error) {
+func (b *Backend) Apart() (*Backend, error) { return b.beside(b.brokers.Files) } // both may change the workspace
+
+// OnDrafts is Apart for commands on drafts: nothing is remembered in common of what commands changed.
+//
+// Threat: a command on a draft makes a repository, which is in no folder. What the person has at that path later must
+// not count as made by the session.
+func (b *Backend) OnDrafts() (*Backend, error) { return b.beside(new(judge.Files)) }
+
+func (b *Backend) beside(files *judge.Files) (*Backend, error) {
 	exe, err := kernel.DupAbove(b.exe.fd, kernel.LowestFD)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox helper: %w", err)
@@ -127,10 +136,10 @@ func (b *Backend) Apart() (*Backend, error) {
 			}
 			return img, err
 		}),
-		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup, Proxy: b.outside.Proxy}, groups: b.groups, globs: plan.NewGlobs(globWait), apart: true,
+		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup, Proxy: b.outside.Proxy}, groups: b.groups, globs: plan.NewGlobs(globWait), apart: true, shares: files == b.brokers.Files,
 		guards: map[string]*guard{}, holders: map[string]*holder{},
 	}
-	out.brokers.Files = b.brokers.Files // both may change the workspace
+	out.brokers.Files = files
 	b.probing.Lock()
 	defer b.probing.Unlock()
 	out.tried = b.known && b.probeErr == nil && b.probed.Broker && b.probed.Sockets == sockets.TakesCopies
@@ -181,7 +190,7 @@ func (b *Backend) Close() error {
 	b.namespaces.Close()
 	b.brokers.Net.Close()
 	b.brokers.Close()
-	if !b.apart {
+	if !b.shares {
 		b.brokers.Files.Close()
 	}
 	b.globs.Close()

@@ -26,6 +26,9 @@ func New(Options) (*Backend, error) { return nil, ErrNotLinux }
 // Apart returns ErrNotLinux.
 func (*Backend) Apart() (*Backend, error) { return nil, ErrNotLinux }
 
+// OnDrafts returns ErrNotLinux.
+func (*Backend) OnDrafts() (*Backend, error) { return nil, ErrNotLinux }
+
 // Ready returns ErrNotLinux.
 func (*Backend) Ready() error { return ErrNotLinux }
 

@@ -235,6 +235,9 @@ func runShell(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.Jobs, b
 	return r, nil
 }
 
+// Ran is the result of a command that ran elsewhere.
+func Ran(o exec.Outcome) Result { return ran(o, o.Output.Text()) }
+
 // ran returns the result of a command that has ended.
 func ran(o exec.Outcome, text string) Result {
 	r := Result{

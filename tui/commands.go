@@ -93,7 +93,7 @@ func (m *app) commands() slash.Commands {
 		}
 	}
 	return slash.Commands{
-		{Name: "help", Help: "the keys and commands", Run: drawn("Help", func(t *paint.Theme, w int) []string { return slash.Help(t, w, m.callable(), m.keys) })},
+		{Name: "help", Help: "the keys and commands", Run: drawn("Help", func(t *paint.Theme, w int) []string { return slash.Help(t, w, m.callable(), m.ownCommands(), m.keys) })},
 		{Name: "status", Help: "model, folder, sandbox, what is not enforced here, tokens, cost",
 			Run: drawn("Status", func(t *paint.Theme, w int) []string {
 				return m.facts.Page(t, w, m.standing())

@@ -272,6 +272,9 @@ func listed() []situation {
 	}
 	talk := emits(event.TurnStarted{Text: "first question"}, event.MessageFinished{Text: "first answer"}, event.TurnFinished{Outcome: word.TurnDone},
 		event.TurnStarted{Text: "second question"}, event.MessageFinished{Text: "second answer"}, event.TurnFinished{Outcome: word.TurnDone})
+	tries := func(s *stage) {
+		s.opt.Writing.Run, s.opt.Writing.Drafts = func(context.Context, string) error { return nil }, &fakeDrafts{}
+	}
 	many := func(s *stage) {
 		s.offers.models = nil
 		for i := range 60 {
@@ -291,6 +294,10 @@ func listed() []situation {
 		{name: "undo-done", steps: open("/undo", "── Undo", presses("enter"), sees("undone"))},
 		{name: "undo-none", given: func(s *stage) { s.offers.preview = undoing.Preview{} }, steps: open("/undo", "nothing to undo")},
 		{name: "undo-fails", given: func(s *stage) { s.offers.err = errors.New("the log of undo cannot be read") }, steps: open("/undo", "cannot be")},
+		{name: "tried", given: tries, steps: open("!!make generate", "── Draft")},
+		{name: "tried-what", given: tries, steps: open("!!make generate", "── Draft", presses("enter"))},
+		{name: "tried-some", given: tries, steps: open("!!make generate", "── Draft", presses("enter"), sees("Drop"), types("2"), sees("chosen"), presses("down", "down", "down", "down", "enter"), sees("[x]"))},
+		{name: "tried-kept", given: tries, steps: open("!!make generate", "── Draft", presses("enter"), sees("Drop"), types("1"), sees("kept 1"))},
 		{name: "jobs", steps: open("/ps", "npm run dev")},
 		{name: "jobs-none", given: func(s *stage) { s.offers.commands = nil }, steps: open("/ps", "no command")},
 		{name: "job-output", steps: open("/ps", "npm run dev", presses("enter"), sees("the end of b2"))},

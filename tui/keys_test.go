@@ -59,7 +59,7 @@ func TestNoDeadKeys(t *testing.T) {
 }
 
 func TestHelpListsEveryKeyAndCommand(t *testing.T) {
-	page := tuitest.Stripped(slash.Help(paint.New(true), 100, everythingOffered(t).callable(), keys.Standard()))
+	page := tuitest.Stripped(slash.Help(paint.New(true), 100, everythingOffered(t).callable(), nil, keys.Standard()))
 	for _, b := range keys.Standard().Bindings {
 		if !strings.Contains(page, b.KeyNames()) {
 			t.Errorf("help lacks %s", b.KeyNames())
@@ -70,7 +70,7 @@ func TestHelpListsEveryKeyAndCommand(t *testing.T) {
 			t.Errorf("help lacks /%s", c.Name)
 		}
 	}
-	golden.Check(t, "help-80.txt", tuitest.Stripped(slash.Help(paint.New(true), 77, everythingOffered(t).callable(), keys.Standard())))
+	golden.Check(t, "help-80.txt", tuitest.Stripped(slash.Help(paint.New(true), 77, everythingOffered(t).callable(), nil, keys.Standard())))
 }
 
 // keysPage is docs/keys.md.
@@ -125,7 +125,7 @@ func TestReboundKeys(t *testing.T) {
 	}
 	r.press("pgup")
 	r.has("F6 follows")
-	if page := tuitest.Stripped(slash.Help(paint.New(true), 100, nil, table)); !strings.Contains(page, "F4, Esc") || strings.Contains(page, "Ctrl+J") {
+	if page := tuitest.Stripped(slash.Help(paint.New(true), 100, nil, nil, table)); !strings.Contains(page, "F4, Esc") || strings.Contains(page, "Ctrl+J") {
 		t.Errorf("help shows other keys:\n%s", page)
 	}
 }

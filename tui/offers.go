@@ -5,6 +5,7 @@ import (
 
 	"codeagent/tui/keys"
 	"codeagent/tui/message"
+	"codeagent/tui/trying"
 )
 
 // What the screen offers beside the conversation is handed in. Each of these
@@ -24,6 +25,8 @@ type Writing struct {
 	History History
 	// Run runs a command in the sandbox, like a turn, and shows it to the model.
 	Run func(ctx context.Context, command string) error
+	// Drafts runs one on a draft; nil: not offered.
+	Drafts trying.Drafts
 	// Files lists the files of the workspace, the likeliest first; cut: there are more.
 	Files func(ctx context.Context) (names []string, cut bool, err error)
 }

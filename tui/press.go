@@ -301,8 +301,13 @@ func deedOf(m *app, said message.Message) (run func() tea.Cmd, stays bool) {
 		return func() tea.Cmd { return m.do(c.Run(argument)) }, c.Name == "quit"
 	}
 	if command, ok := strings.CutPrefix(text, "!"); ok && m.offers.Writing.Run != nil {
+		command, tries := strings.CutPrefix(command, "!")
+		tries = tries && m.offers.Writing.Drafts != nil
 		if command = strings.TrimSpace(command); command != "" && m.work.running {
 			return m.queue, true
+		}
+		if tries {
+			return func() tea.Cmd { return tryCommand(m, command) }, false
 		}
 		return func() tea.Cmd { return runCommand(m, command) }, command == ""
 	}

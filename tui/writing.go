@@ -12,6 +12,7 @@ import (
 	"codeagent/tui/message"
 	"codeagent/tui/part"
 	"codeagent/tui/picker"
+	"codeagent/tui/trying"
 )
 
 // What the editor of the message does beside editing: the history that outlasts the run,
@@ -116,4 +117,39 @@ func runCommand(m *app, command string) tea.Cmd {
 	m.transcript.Show("! " + command)
 	run := m.offers.Writing.Run
 	return m.begin("Running", m.run(func(ctx context.Context) (then, error) { return nil, run(ctx, command) }))
+}
+
+// tryCommand runs a command of the person's on a draft, and shows what it changed; without one it shows what is
+// not decided. What opens by itself takes no keys from a person who writes, or is asked something.
+func tryCommand(m *app, command string) tea.Cmd {
+	drafts, s := m.offers.Writing.Drafts, trying.Screen{Setting: m.setting(), Folder: m.facts.Session.Folder}
+	if command == "" {
+		return m.do(trying.Again(s, drafts))
+	}
+	m.transcript.End()
+	m.transcript.Show(trying.Name + " " + command)
+	return m.begin("Trying", m.run(func(ctx context.Context) (then, error) {
+		x, err := drafts.Try(ctx, command)
+		if x == nil || err != nil {
+			return nil, err
+		}
+		return func(m *app) tea.Cmd {
+			cmd := m.do(s.Told(x))
+			if len(x.Changes) > 0 && m.panel == nil && m.composer.Empty() && m.docks.Front() == nil && len(m.work.queued) == 0 {
+				cmd = tea.Batch(cmd, m.do(s.Show(x)))
+			}
+			return cmd
+		}, nil
+	}))
+}
+
+// ownCommands says in /help how the person runs commands.
+func (m *app) ownCommands() (out [][2]string) {
+	if m.offers.Writing.Run != nil {
+		out = append(out, [2]string{"!command", "run a command in the sandbox, and show it to the model"})
+	}
+	if m.offers.Writing.Drafts != nil {
+		out = append(out, [2]string{"!!command", "run it on a draft, then choose which of its changes to keep"})
+	}
+	return out
 }

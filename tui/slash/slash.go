@@ -188,7 +188,7 @@ func (n *Menu) View(t *paint.Theme, w int, typed string, all func() Commands) (r
 }
 
 // Help draws the commands, and the keys by where they hold.
-func Help(t *paint.Theme, w int, all Commands, table *keys.Table) (out []string) {
+func Help(t *paint.Theme, w int, all Commands, more [][2]string, table *keys.Table) (out []string) {
 	section := func(title string, pairs [][2]string) {
 		if len(out) > 0 {
 			out = append(out, "")
@@ -200,7 +200,7 @@ func Help(t *paint.Theme, w int, all Commands, table *keys.Table) (out []string)
 	for _, c := range all {
 		pairs = append(pairs, [2]string{c.Usage(), c.Help})
 	}
-	section("Commands", pairs)
+	section("Commands", append(pairs, more...))
 	for at := 0; at < len(table.Bindings); {
 		where := table.Bindings[at].Where
 		for pairs = nil; at < len(table.Bindings) && table.Bindings[at].Where == where; at++ {

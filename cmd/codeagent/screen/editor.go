@@ -19,7 +19,7 @@ func offerWriting(ctx context.Context, ses *conversation.Session, o *tui.Options
 	o.Writing.Vim, o.Writing.History = ses.Workspace.Config.TUI.Vim, offerHistory(ses)
 	o.Writing.Files = func(ctx context.Context) ([]string, bool, error) { return listFiles(ctx, ses) }
 	if ses.Tour == nil {
-		o.Writing.Run = ses.Command
+		o.Writing.Run, o.Writing.Drafts = ses.Command, &drafts{ses: ses}
 	}
 	o.Writing.Edit = func(text string) (string, error) { return edit(ctx, ses.Workspace, text) }
 }

@@ -50,7 +50,7 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 			err = ws.linux.Ready()
 		}
 		if err == nil {
-			err = ws.linux.Share(filepath.Join(ws.Paths.Sessions, "locks"))
+			err = ws.linux.Share(ws.locks())
 		}
 		if err == nil {
 			backend, ws.MadeGit = ws.linux, func() []string {
@@ -77,6 +77,9 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 	}
 	return ws.check(backend, err)
 }
+
+// locks is the file of the locks against other sessions.
+func (ws *Workspace) locks() string { return filepath.Join(ws.Paths.Sessions, "locks") }
 
 // unchecked reports whether the one command may start before it is known what this machine
 // enforces. No setting may ask for more or for less than its policy, and the start must test the

@@ -190,6 +190,23 @@ func (ws *Workspace) Apart() (r *exec.Runner, over func(), err error) {
 	return runnerOf(ws, backend, nil), func() { _ = backend.Close() }, nil
 }
 
+// OnDrafts is Apart for one command on a draft. Nothing that it does is remembered for the session.
+func (ws *Workspace) OnDrafts() (r *exec.Runner, over func(), err error) {
+	if ws.linux == nil {
+		return ws.Runner, func() {}, nil // which has no drafts, and says so
+	}
+	backend, err := ws.linux.OnDrafts()
+	if err != nil {
+		return nil, nil, err
+	}
+	over = func() { _ = backend.Close() }
+	if err := backend.Share(ws.locks()); err != nil {
+		over()
+		return nil, nil, err
+	}
+	return runnerOf(ws, backend, nil), over, nil
+}
+
 // Grantable reports whether the backend can grant a single host and a single socket.
 func (ws *Workspace) Grantable() (hosts, sockets bool) {
 	return approvals.Grantable(exec.New(exec.Options{Backend: ws.used}).Enforcement)

@@ -1,0 +1,95 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"codeagent/draft"
+	"codeagent/exec"
+	"codeagent/internal/short"
+	"codeagent/sandbox"
+	"codeagent/tools"
+)
+
+// onDraft is for the model, behind the report of a command on a draft.
+const onDraft = "\n(It ran on a draft, without a network. What it changed is in no file; a note follows if the user keeps some of it.)"
+
+// Try runs a command of the user's on a draft, and reports it as Command does. Its sandbox shares nothing with that
+// of the session's commands: no network, and nothing that is remembered of files. Without a draft the command did not
+// run, and the report says why.
+func (ses *Session) Try(ctx context.Context, command string) (d *draft.Draft, err error) {
+	ws, policy := ses.Workspace, ses.Gate.Ungranted()
+	if policy.Unconfined {
+		return nil, errors.New("a draft needs the sandbox, and commands run without one: the command did not run")
+	}
+	ses.sends()
+	draft.Sweep(ws.Paths.Drafts)
+	runner, over, err := ws.OnDrafts()
+	if err != nil {
+		return nil, err
+	}
+	defer over()
+	argv := []string{ws.Shell(), "-c", command}
+	if d, err = draft.New(ws.Paths.Drafts, ws.Folder, argv, policy); err != nil {
+		return nil, err
+	}
+	ran := false
+	err = ses.Agent.Try(ctx, command, func(ctx context.Context, output func(int64, []byte)) (tools.Result, error) {
+		o, err := runner.Run(ctx, policy, exec.Command{Argv: argv, Dir: ws.Folder, Timeout: exec.MaxTimeout, Draft: d}, output)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		ran = true
+		res := tools.Ran(o)
+		res.Text += onDraft
+		return res, d.Save() // a kill while the person reads loses nothing
+	})
+	if err != nil || !ran {
+		return nil, errors.Join(err, d.Drop())
+	}
+	return d, nil
+}
+
+// KeepDraft makes changes of a draft in the files, under the session's policy and as a turn, so that /undo takes them
+// back. Without a change in list it drops them all. What could not be kept stays in the draft.
+func (ses *Session) KeepDraft(ctx context.Context, d *draft.Draft, list []draft.Change) (kept []draft.Change, left []draft.Left, err error) {
+	typed := "!! " + d.Command()[len(d.Command())-1]
+	if len(list) > 0 {
+		ses.sends()
+		var before sandbox.ChangeObserver
+		if ses.Undo != nil {
+			ses.Undo.Begin(typed)
+			defer ses.Undo.End()
+			call := ses.Undo.Call()
+			defer call.Settle()
+			before = call
+		}
+		files, err := ses.Workspace.Runner.Files(ctx, ses.Gate.Ungranted(), before)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer files.Close()
+		if kept, left, err = d.Keep(ctx, files, list); err != nil {
+			return kept, left, err
+		}
+	}
+	var paths []string
+	for _, c := range kept {
+		name, err := filepath.Rel(ses.Workspace.Folder, c.Path)
+		if err != nil {
+			name = c.Path
+		}
+		paths = append(paths, name)
+	}
+	words := "The user kept nothing of what it changed"
+	if len(paths) > 0 {
+		words = "The user kept what it changed in: " + short.List(paths, 40)
+	}
+	ses.Note("[About the command on a draft: " + short.Cut(strings.Join(strings.Fields(typed), " "), 200) + ". " + words + ".]")
+	if len(left) > 0 {
+		return kept, left, nil
+	}
+	return kept, nil, d.Drop()
+}

@@ -1,0 +1,151 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"codeagent/cmd/codeagent/conversation"
+	"codeagent/draft"
+	"codeagent/event"
+	"codeagent/sandbox"
+	"codeagent/tools"
+	"codeagent/tui/trying"
+)
+
+// drafts is what is behind !!. last is the draft that waits for a decision; nil: none does.
+type drafts struct {
+	ses  *conversation.Session
+	last *draft.Draft
+}
+
+func (d *drafts) Try(ctx context.Context, command string) (*trying.Tried, error) {
+	made, err := d.ses.Try(ctx, command)
+	if made == nil || err != nil {
+		return nil, err
+	}
+	d.last = made
+	x, err := d.Last(ctx)
+	if x == nil && err == nil {
+		x = &trying.Tried{Command: command}
+	}
+	return x, err
+}
+
+func (d *drafts) Last(context.Context) (*trying.Tried, error) {
+	if d.last == nil {
+		return nil, nil
+	}
+	all, err := d.last.Changes()
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		err, d.last = d.last.Drop(), nil
+		return nil, err
+	}
+	words := d.last.Command()
+	x, one := &trying.Tried{Command: words[len(words)-1], ID: d.last.ID()}, &decision{of: d, draft: d.last, all: all}
+	x.Draft = one
+	room := mostCompared
+	draft.Chosen(all, func(c draft.Change) (draft.Change, bool) { // a folder with changes in it is not chosen by itself
+		shown := trying.Change{FileChange: event.FileChange{Path: c.Path, Kind: c.Kind}, Why: c.Why, Note: note(c)}
+		var p parts
+		if old, now, ok := c.Contents(compared); ok && room > 0 && !c.OnlyMode() {
+			room -= len(old) + len(now)
+			shown, p = compare(c, shown, old, now)
+		}
+		x.Changes, one.parts = append(x.Changes, shown), append(one.parts, p)
+		return c, false
+	})
+	return x, nil
+}
+
+// parts are the hunks of a text as they were shown, and its old content.
+type parts struct {
+	old   []byte
+	hunks []draft.Hunk
+}
+
+func compare(c draft.Change, shown trying.Change, old, now []byte) (trying.Change, parts) {
+	switch c.Kind {
+	case sandbox.Added:
+		old = nil
+	case sandbox.Deleted:
+		now = nil
+	}
+	shown.FileChange = tools.Compare(c.Path, old, now)
+	if shown.Added+shown.Removed == 0 || c.Kind != sandbox.Updated || c.Why != "" {
+		return shown, parts{}
+	}
+	p := parts{old, draft.Hunks(old, now)}
+	if len(p.hunks) < 2 {
+		return shown, parts{}
+	}
+	for _, h := range p.hunks {
+		one := trying.Hunk{At: h.At}
+		for _, l := range h.Old {
+			one.Lines = append(one.Lines, "− "+strings.TrimSuffix(l, "\n"))
+		}
+		for _, l := range h.New {
+			one.Lines = append(one.Lines, "+ "+strings.TrimSuffix(l, "\n"))
+		}
+		shown.Hunks = append(shown.Hunks, one)
+	}
+	return shown, p
+}
+
+// note is what is to know of a change beside its content.
+func note(c draft.Change) string {
+	before, after := c.Mode()
+	switch {
+	case c.Type == "link" && c.Kind != sandbox.Deleted:
+		return "link to " + c.Target()
+	case c.Type != "file":
+		return c.Type
+	case c.Kind == sandbox.Updated && before != after:
+		return fmt.Sprintf("mode %04o to %04o", before, after)
+	}
+	return ""
+}
+
+// decision is about one draft. parts are those of the changes that are chosen, in their order.
+type decision struct {
+	of    *drafts
+	draft *draft.Draft
+	all   []draft.Change
+	parts []parts
+}
+
+func (d *decision) Keep(ctx context.Context, chosen []trying.Choice) (r trying.Report, err error) {
+	at, picked := -1, map[string]bool{} // without the folders that they need
+	list := draft.Chosen(d.all, func(c draft.Change) (draft.Change, bool) {
+		at++
+		picked[string(c.Kind)+c.Path] = true
+		if one, p := chosen[at], d.parts[at]; !one.All && one.Any() {
+			return c.Part(p.old, p.hunks, one.Hunks), true
+		}
+		return c, chosen[at].All
+	})
+	kept, left, err := d.ses().KeepDraft(ctx, d.draft, list)
+	for _, c := range kept {
+		if picked[string(c.Kind)+c.Path] {
+			r.Kept++
+		}
+	}
+	for _, l := range left {
+		r.Left = append(r.Left, trying.Left{Path: l.Path, Why: l.Why})
+	}
+	if err == nil && len(left) == 0 {
+		d.of.last = nil
+	}
+	return r, err
+}
+
+func (d *decision) Drop(ctx context.Context) error {
+	_, _, err := d.ses().KeepDraft(ctx, d.draft, nil)
+	d.of.last = nil
+	return err
+}
+
+func (d *decision) ses() *conversation.Session { return d.of.ses }
