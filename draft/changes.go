@@ -51,22 +51,19 @@ func (c Change) Contents(most int64) (old, now []byte, ok bool) {
 	if c.Type != "file" || max(c.before.Size, c.after.Size) > most {
 		return nil, nil, false
 	}
-	read := func(path string) []byte {
-		data, err := hostfile.Read(context.Background(), path, most)
-		ok = ok && err == nil
-		return append([]byte{}, data...)
-	}
-	ok = true
+	var err, bad error
 	if c.Kind != sandbox.Added {
-		old = read(c.Path)
+		old, err = hostfile.Read(context.Background(), c.Path, most)
+		old = append([]byte{}, old...)
 	}
 	switch {
 	case c.OnlyMode():
 		now = old
 	case c.Kind != sandbox.Deleted:
-		now = read(c.upper)
+		now, bad = c.content()
+		now = append([]byte{}, now...)
 	}
-	return old, now, ok
+	return old, now, err == nil && bad == nil
 }
 
 // content is what is kept of a file.
@@ -99,6 +96,9 @@ func (d *Draft) Changes() ([]Change, error) {
 			l.folder(root.Path, filepath.Join(d.dir, strconv.Itoa(i), "upper"), false)
 		}
 	}
+	if len(d.data.Closed) > 0 && l.err == nil {
+		l.err = d.save()
+	}
 	if l.err != nil {
 		return nil, fmt.Errorf("draft: %w", l.err)
 	}
@@ -130,6 +130,23 @@ func (l *lister) fail(err error) bool {
 }
 
 var errMany = errors.New("it has more entries than can be listed")
+
+// opened returns is, the state of an entry of an upper layer, and lets codeagent read what the command closed to its
+// owner. The permissions are then in the record, and come back with the next command.
+func (d *Draft) opened(upper string, is entry) entry {
+	need := fs.FileMode(0o400)
+	if is.folder() {
+		need = 0o500
+	}
+	if mode, known := d.data.Closed[upper]; known {
+		is.Mode = mode
+	} else if is.Mode.Perm()&need != need && (is.folder() || is.Mode.IsRegular()) {
+		if hostfile.Chmod(upper, is.Mode.Perm()|need) == nil { // else reading says what is wrong
+			d.data.Closed[upper] = is.Mode
+		}
+	}
+	return is
+}
 
 // folder lists what changed in the folder at path, whose upper layer is the folder upper. hidden: the folder around it
 // hides what was at path.
@@ -211,6 +228,7 @@ func (l *lister) entry(path, upper string, hidden bool) {
 	if l.fail(err) {
 		return
 	}
+	is = l.draft.opened(upper, is)
 	was, err := l.before(path)
 	if l.fail(err) {
 		return
@@ -255,7 +273,7 @@ func (l *lister) differs(c *Change) bool {
 	if err != nil {
 		return true // somebody has removed it meanwhile, which Keep finds
 	}
-	data, err := hostfile.Read(context.Background(), c.upper, MaxFile)
+	data, err := c.content()
 	if l.fail(err) {
 		return false
 	}

@@ -57,6 +57,8 @@ type record struct {
 	Roots []root
 	// Touched are the entries as they were before the command changed them for the first time.
 	Touched map[string]entry
+	// Closed are the true modes of entries of upper layers that codeagent opened to read them.
+	Closed map[string]fs.FileMode
 }
 
 // root is a write root, and whether changes in it can be kept.
@@ -115,7 +117,7 @@ func New(dir, folder string, command []string, policy sandbox.Policy) (*Draft, e
 	if err != nil {
 		return nil, fmt.Errorf("draft: %w", err)
 	}
-	d := &Draft{dir: at, data: record{Command: command, Folder: folder, Began: time.Now(), Touched: map[string]entry{}}}
+	d := &Draft{dir: at, data: record{Command: command, Folder: folder, Began: time.Now(), Touched: map[string]entry{}, Closed: map[string]fs.FileMode{}}}
 	for _, root := range policy.Roots() {
 		switch root.Origin {
 		case sandbox.FromWorkspace, sandbox.FromSettings, sandbox.FromGrant:
@@ -139,6 +141,7 @@ func Open(dir, id string) (*Draft, error) {
 		return nil, ErrNone
 	}
 	if err == nil {
+		d.data.Closed = map[string]fs.FileMode{}
 		err = json.Unmarshal(data, &d.data)
 	}
 	if err != nil {
@@ -171,6 +174,10 @@ func (d *Draft) Command() []string { return d.data.Command }
 func (d *Draft) Layer(path string) (upper, work string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for upper, mode := range d.data.Closed {
+		_ = hostfile.Chmod(upper, mode.Perm()) // it may be gone
+		delete(d.data.Closed, upper)
+	}
 	i := d.layer(path)
 	in := filepath.Join(d.dir, strconv.Itoa(i))
 	upper, work = filepath.Join(in, "upper"), filepath.Join(in, "work")
@@ -242,6 +249,10 @@ func (d *Draft) Touch(path string) {
 func (d *Draft) Save() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.save()
+}
+
+func (d *Draft) save() error {
 	data, err := json.Marshal(d.data)
 	if err != nil {
 		return err

@@ -422,3 +422,55 @@ func BenchmarkDraft(b *testing.B) {
 		})
 	}
 }
+
+// TestTraps: what an overlay and a keep have difficulties with.
+func TestTraps(t *testing.T) {
+	for _, c := range []struct {
+		what, script string
+		// left are the parts of what is not kept, "" if all is; want is what a shell then finds.
+		left, want string
+	}{
+		{"a changed file with two names", "echo new >second", "several names", "cat second; cat c/d/1; stat -c %h second"},
+		{"a file with two new names", "echo new >x; ln x y; echo newer >>x", "", "cat y; cmp x y"},
+		{"a new name of an old file", "ln a/1 y; echo more >>y", "", "cat a/1 y"},
+		{"a sparse file", "truncate -s 4G sparse; printf x | dd of=sparse bs=1 seek=2G conv=notrunc 2>/dev/null", "larger than 64 MB", "ls sparse"},
+		{"times and attributes alone", "touch -d 2001-01-01 a/1 b; setfattr -n user.y -v z a/2 2>/dev/null; true", "", "stat -c %y a/1 | cut -c1-4 | grep -v 2001"},
+		{"a folder for everybody", "umask 0; mkdir -m 777 open; mkdir -m 700 shut; echo x >open/x; chmod 666 open/x", "", "stat -c %a open shut open/x"},
+		{"a closed file and a closed folder", "echo x >x; chmod 0 x; mkdir d; echo y >d/y; chmod 0 d; chmod 500 empty", "", "stat -c %a x d empty"},
+		{"a folder in place of a file, and a file in place of a folder", "rm a/1; mkdir a/1; echo x >a/1/x; rm -r c; echo file >c", "", "cat a/1/x c"},
+		{"a folder emptied and filled", "rm -r a; mkdir a; echo x >a/x", "", "ls a"},
+		{"a folder with long contents, renamed", "mv c moved; mv moved/e/f moved/e/g", "", "find moved | sort; ls c"},
+		{"names with odd letters", `mkdir 'a:b,c\d'; echo x >'a:b,c\d/e
+f'; rm -r b; touch ' '`, "", `ls -b 'a:b,c\d'; ls -bd ' '`},
+		{"a socket and a pipe", "mkfifo p; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'", "a pipe, a socket or a device", "ls p s"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			p := newPlace(t)
+			native(t, p.ws, "sh", "-c", aTree)
+			copied := p.ws + "-native"
+			native(t, filepath.Dir(p.ws), "cp", "-a", p.ws, copied)
+			d, o := p.try(t.Context(), t, "sh", "-c", c.script)
+			if o.Failed() {
+				t.Fatalf("status %d: %s", o.Status.Exit, o.Output.Text())
+			}
+			left := fmt.Sprint(p.keep(t, d, p.changes(t, d)))
+			if c.left == "" && left != "[]" || !strings.Contains(left, c.left) {
+				t.Errorf("not kept: %s; want %q", left, c.left)
+			}
+			find := func(in string) string {
+				cmd := osexec.Command("sh", "-c", c.want)
+				cmd.Dir = in
+				out, _ := cmd.CombinedOutput()
+				return string(out)
+			}
+			if c.left != "" {
+				return
+			}
+			native(t, copied, "sh", "-c", c.script)
+			got, want := find(p.ws), find(copied)
+			if times := c.what == "times and attributes alone"; !times && got != want || times && got == "" {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
+	}
+}

@@ -111,9 +111,7 @@ func (k *keeping) all(ctx context.Context, list []Change) {
 		}
 		return k.files.Symlink(c.Path, c.after.Target, worker.Expect{Parents: true})
 	})
-	each(deep, func(c Change) bool {
-		return c.Type == "folder" && (c.Kind == sandbox.Updated || added(c) && c.after.Mode.Perm()&0o700 != 0o700)
-	}, func(c Change) error { return k.files.Chmod(c.Path, c.after.Mode.Perm(), worker.Expect{}) })
+	each(deep, is("folder", false), func(c Change) error { return k.files.Chmod(c.Path, c.after.Mode.Perm(), worker.Expect{}) })
 }
 
 func (k *keeping) put(c Change) error {
