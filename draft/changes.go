@@ -45,8 +45,8 @@ type Change struct {
 	part []byte
 }
 
-// Contents returns the old and the new content of a file, nil where there is none. ok is false for what is no
-// file, or has more than most bytes.
+// Contents returns the old and the new content of a file, nil where it did not exist. ok is false if it is
+// not a file, or has more than most bytes.
 func (c Change) Contents(most int64) (old, now []byte, ok bool) {
 	if c.Type != "file" || max(c.before.Size, c.after.Size) > most {
 		return nil, nil, false

@@ -81,7 +81,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 	if x.draft != "" {
 		t.draft, err = draft.Open(ws.Paths.Drafts, x.draft)
 		if errors.Is(err, draft.ErrNone) {
-			err = cli.Hinted(cli.ExitFailed, fmt.Errorf("draft %s: there is none", visible.Line(x.draft)))
+			err = cli.Hinted(cli.ExitFailed, fmt.Errorf("there is no draft %s", visible.Line(x.draft)))
 		}
 	} else if t.draft, err = draft.New(ws.Paths.Drafts, ws.Folder, argv, ws.Policy); err == nil {
 		err = t.run(ctx, argv)
