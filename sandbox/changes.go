@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -56,6 +57,24 @@ func (k ChangeKind) Then(later ChangeKind) ChangeKind {
 		return Updated
 	}
 	return later
+}
+
+// CountKinds counts changes in words: "2 deleted, 1 changed, 3 new".
+func CountKinds(kinds iter.Seq[ChangeKind]) string {
+	n := map[ChangeKind]int{}
+	for kind := range kinds {
+		n[kind]++
+	}
+	var out []string
+	for _, one := range []struct {
+		kind ChangeKind
+		word string
+	}{{Deleted, "deleted"}, {Updated, "changed"}, {Added, "new"}} {
+		if n[one.kind] > 0 {
+			out = append(out, fmt.Sprintf("%d %s", n[one.kind], one.word))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // These bound the list, because a command chooses how many paths it changes and how long they are.

@@ -168,22 +168,13 @@ func (s Screen) keep(x *Tried, chosen []Choice) part.Intent {
 
 // counts counts the changes: "2 deleted, 1 changed, 3 new".
 func (x *Tried) counts() string {
-	var out []string
-	for _, one := range []struct {
-		kind sandbox.ChangeKind
-		word string
-	}{{sandbox.Deleted, "deleted"}, {sandbox.Updated, "changed"}, {sandbox.Added, "new"}} {
-		n := 0
+	return sandbox.CountKinds(func(yield func(sandbox.ChangeKind) bool) {
 		for _, c := range x.Changes {
-			if c.Kind == one.kind {
-				n++
+			if !yield(c.Kind) {
+				return
 			}
 		}
-		if n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", n, one.word))
-		}
-	}
-	return strings.Join(out, ", ")
+	})
 }
 
 // mostNamed is how many names the tree has. Deletions are not in it: each of them is listed.

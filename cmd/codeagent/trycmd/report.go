@@ -98,22 +98,13 @@ func (r *Report) denied(w io.Writer) {
 
 // counts counts the changes: "2 deleted, 1 changed, 3 new".
 func (r *Report) counts() string {
-	var out []string
-	for _, one := range []struct {
-		kind sandbox.ChangeKind
-		word string
-	}{{sandbox.Deleted, "deleted"}, {sandbox.Updated, "changed"}, {sandbox.Added, "new"}} {
-		n := 0
+	return sandbox.CountKinds(func(yield func(sandbox.ChangeKind) bool) {
 		for _, c := range r.Changes {
-			if c.Kind == one.kind {
-				n++
+			if !yield(c.Kind) {
+				return
 			}
 		}
-		if n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", n, one.word))
-		}
-	}
-	return strings.Join(out, ", ")
+	})
 }
 
 // words prints what became of the changes.
