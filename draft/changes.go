@@ -257,7 +257,7 @@ func (l *lister) entry(path, upper string, hidden bool) {
 
 // differs reports whether the states of c differ in what is kept: content, link target, permissions.
 func (l *lister) differs(c *Change) bool {
-	modes := c.before.Mode != c.after.Mode && c.after.Mode&fs.ModeSymlink == 0
+	modes := c.before.Mode.Perm() != c.after.Mode.Perm()
 	switch {
 	case c.after.folder():
 		return modes

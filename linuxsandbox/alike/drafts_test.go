@@ -19,7 +19,7 @@ import (
 )
 
 // listing says all that a draft keeps of a tree.
-const listing = `find . -mindepth 1 ! -type s ! -type p -printf '%P %y %m %l\n' | sort; find . -type f -print0 | sort -z | xargs -0r sha256sum`
+const listing = `find . -mindepth 1 ! -type s ! -type p -printf '%P %y %M %l\n' | tr sStT xxxx | sort; find . -type f -print0 | sort -z | xargs -0r sha256sum`
 
 // TestJobsOnDrafts: jobs work on a draft too, change nothing until they are kept, and leave then what they left on the draft.
 func TestJobsOnDrafts(t *testing.T) {
@@ -32,7 +32,11 @@ func TestJobsOnDrafts(t *testing.T) {
 	if !slices.Contains(e.Active(), "mountns") || !e.Observes {
 		t.Skip("no drafts here")
 	}
-	for _, j := range machine.Pick(t, t.Name(), 5, 20, slices.Concat(jobs, realJobs)) {
+	rows := jobs
+	if os.Getuid() != 0 {
+		rows = slices.Concat(jobs, realJobs)
+	}
+	for _, j := range machine.Pick(t, t.Name(), 5, 20, rows) {
 		if j.slow || j.ruledOut(e, attack.ThisUser) != "" {
 			continue
 		}

@@ -44,6 +44,8 @@ type job struct {
 	unless0, only0 bool
 }
 
+func (j job) String() string { return j.name }
+
 // TestJobs runs the table in every setting. A user other than root has only one.
 func TestJobs(t *testing.T) {
 	if os.Getuid() == 0 {

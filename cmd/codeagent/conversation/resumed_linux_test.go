@@ -63,7 +63,7 @@ func TestResumedLooksAsLive(t *testing.T) {
 		{Name: "apply_patch", Arguments: string(stale)},
 		{Name: "sehll", Arguments: `{}`},
 		{Name: "srv__say", Arguments: `{"to":"you"}`},
-		shell(`{"command":"echo begun; read line; echo got $line","background":true,"wait_for":"begun"}`),
+		shell(`{"command":"echo begun; read line; echo got $line; sleep 60","background":true,"wait_for":"begun"}`),
 		{Name: "write_stdin", Arguments: `{"session_id":1,"chars":"x\n","wait_for":"got"}`},
 	}}
 	env := []string{"HOME=" + dir + "/home", "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb", "CODEAGENT_HOME=" + dir + "/own", "OPENAI_BASE_URL=http://127.0.0.1:1/v1"}
