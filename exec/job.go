@@ -144,7 +144,11 @@ func (j *Job) lives() bool {
 }
 
 // ID is the job's number.
-func (j *Job) ID() int { return j.id }
+func (j *Job) ID() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.id
+}
 
 // Info returns the present state of the job.
 func (j *Job) Info() Info {

@@ -137,17 +137,46 @@ func (s *stream) moveDatagrams(to, from *os.File, moved *atomic.Int64) {
 		errno := unix.Errno(0)
 		switch {
 		case err == nil || err == io.EOF: // an empty one
-			if _, err := to.Write(buf[:n]); err == nil {
-				moved.Add(int64(n))
-			}
+			deliver(to, buf[:n], moved)
 		case errors.As(err, &errno): // an earlier one was refused
 		case errors.Is(err, os.ErrDeadlineExceeded) && !s.last.Load() && s.exists():
 			look()
 		default:
+			if from == s.files[0] && s.last.Load() {
+				drain(to, from, buf, moved)
+			}
 			s.files[0].Close()
 			s.files[1].Close()
 			return
 		}
+	}
+}
+
+// drain moves what has arrived. A read after its deadline fails, whatever there is to read.
+func drain(to, from *os.File, buf []byte, moved *atomic.Int64) {
+	conn, err := from.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = conn.Control(func(fd uintptr) {
+		for {
+			n, err := unix.Read(int(fd), buf)
+			if err != nil {
+				return // EAGAIN: nothing is left
+			}
+			deliver(to, buf[:n], moved)
+		}
+	})
+}
+
+// deliver sends a datagram. A send reports first that an earlier one was refused, and sends nothing then.
+func deliver(to *os.File, datagram []byte, moved *atomic.Int64) {
+	_, err := to.Write(datagram)
+	if errors.Is(err, unix.ECONNREFUSED) {
+		_, err = to.Write(datagram)
+	}
+	if err == nil {
+		moved.Add(int64(len(datagram)))
 	}
 }
 

@@ -53,7 +53,7 @@ func TestPlan(t *testing.T) {
 		{"no Landlock", sandbox.ReadOnly(), Facts{}, nil, "cannot confine writes"},
 		{"no Landlock and no broker", sandbox.ReadOnly(), Facts{Facts: spec.Facts{NoBroker: "function not implemented"}, Namespaces: true}, nil, "nothing answers for it (function not implemented)"},
 		{"no Landlock, and the host's processes", sandbox.ReadOnly(), Facts{Facts: spec.Facts{Broker: true}, Namespaces: true, NoPIDs: "covered /proc"}, nil, "(covered /proc)"},
-		{"no Landlock, and reads limited", sandbox.Policy{Read: []sandbox.Root{{Path: "/usr"}}}, Facts{Facts: spec.Facts{Broker: true}, Namespaces: true, HostNet: 1}, nil, "limits reads to /usr"},
+		{"no Landlock, and reads limited", sandbox.Policy{Read: []sandbox.Root{{Path: "/usr"}}}, Facts{Facts: spec.Facts{Broker: true}, Namespaces: true, HostNet: 1}, nil, "they cannot be limited to /usr"},
 		{"no truncation", sandbox.ReadOnly(), Facts{Facts: spec.Facts{LandlockABI: 2}}, []string{"device-ioctl", "signals"}, ""},
 		{"ABI 3", sandbox.ReadOnly(), Facts{Facts: spec.Facts{LandlockABI: 3}}, []string{"device-ioctl", "signals"}, ""},
 		{"a handler of crashes", sandbox.ReadOnly(), Facts{Facts: spec.Facts{LandlockABI: 7, CoreHandler: true}}, []string{"core-handler"}, ""},
