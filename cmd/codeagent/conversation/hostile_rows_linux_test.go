@@ -63,6 +63,8 @@ type hostileRow struct {
 	silent string
 	// quiet: the server does not say that it was refused anything, and its call succeeds.
 	quiet bool
+	// weakness is the stated weakness where the attempt may succeed.
+	weakness string
 	// prey: the row needs a process of the user.
 	prey bool
 }
@@ -228,7 +230,7 @@ var hostileRows = slices.Concat(silentRows, keyRows(), []hostileRow{
 	reaches("a socket of the host", sandbox.KindSocket, func(s *hostileScene) string { return s.Unix }, "unix", func(s *hostileScene) string { return s.Unix }),
 	silently(reaches("an abstract socket of the host", sandbox.KindSocket, nil, "unix", func(s *hostileScene) string { return "@" + s.Abstract }),
 		"in a network of its own no such socket is there"),
-	{name: "listen for the host", silent: "a port of the session's own network is not one of the host",
+	{name: "listen for the host", weakness: "local-servers", silent: "a port of the session's own network is not one of the host",
 		do: func(*hostileScene) (string, error) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
