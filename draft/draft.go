@@ -69,9 +69,9 @@ type root struct {
 
 // entry is the state of a path at one moment.
 type entry struct {
-	// Mode is 0 for a path that does not exist.
-	Mode     fs.FileMode `json:",omitempty"`
+	// Ino is 0 for a path that does not exist.
 	Dev, Ino uint64      `json:",omitempty"`
+	Mode     fs.FileMode `json:",omitempty"`
 	// Size is in bytes, Mtime and Ctime are in nanoseconds.
 	Size, Mtime, Ctime int64  `json:",omitempty"`
 	Links              uint64 `json:",omitempty"`
@@ -98,9 +98,8 @@ func look(path string) (entry, error) {
 	return e, err
 }
 
-func (e entry) exists() bool { return e.Mode != 0 }
+func (e entry) exists() bool { return e.Ino != 0 }
 
-// folder and others are the types that a draft can keep.
 func (e entry) folder() bool { return e.Mode.IsDir() }
 
 // same reports whether nothing changed between two looks. The times and size of a folder change with its entries.

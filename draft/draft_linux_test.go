@@ -434,6 +434,7 @@ func TestTraps(t *testing.T) {
 		{"a file with two new names", "echo new >x; ln x y; echo newer >>x", "", "cat y; cmp x y"},
 		{"a new name of an old file", "ln a/1 y; echo more >>y", "", "cat a/1 y"},
 		{"a sparse file", "truncate -s 4G sparse; printf x | dd of=sparse bs=1 seek=2G conv=notrunc 2>/dev/null", "larger than 64 MB", "ls sparse"},
+		{"closed files of before", "rm -f a/locked; mv b/locked moved; chmod 600 c/locked", "", "ls a b; stat -c %a moved c/locked"},
 		{"times and attributes alone", "touch -d 2001-01-01 a/1 b; setfattr -n user.y -v z a/2 2>/dev/null; true", "", "stat -c %y a/1 | cut -c1-4 | grep -v 2001"},
 		{"a folder for everybody", "umask 0; mkdir -m 777 open; mkdir -m 700 shut; echo x >open/x; chmod 666 open/x", "", "stat -c %a open shut open/x"},
 		{"a closed file and a closed folder", "echo x >x; chmod 0 x; mkdir d; echo y >d/y; chmod 0 d; chmod 500 empty", "", "stat -c %a x d empty"},
@@ -449,6 +450,9 @@ f'; rm -r b; touch ' '`, "", `ls -b 'a:b,c\d'; ls -bd ' '`},
 			native(t, p.ws, "sh", "-c", aTree)
 			copied := p.ws + "-native"
 			native(t, filepath.Dir(p.ws), "cp", "-a", p.ws, copied)
+			for _, dir := range []string{p.ws, copied} {
+				native(t, dir, "sh", "-c", "for d in a b c; do echo $d >$d/locked; chmod 0 $d/locked; done")
+			}
 			d, o := p.try(t.Context(), t, "sh", "-c", c.script)
 			if o.Failed() {
 				t.Fatalf("status %d: %s", o.Status.Exit, o.Output.Text())

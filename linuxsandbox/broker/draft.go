@@ -18,13 +18,13 @@ import (
 // mostMoved bounds the entries that one rename moves this way: the broker answers no other call meanwhile.
 const mostMoved = 20_000
 
-// renameOnDraft renames the folder of m entry by entry.
-func (m *moveCall) renameOnDraft() error {
+// renameOnDraft renames the folder of m entry by entry. touch receives the path of each before.
+func (m *moveCall) renameOnDraft(touch func(path string)) error {
 	if !kernel.IsFolder(&m.Old) || m.Exchange() {
 		return unix.EXDEV
 	}
 	left := mostMoved
-	if err := countBelow(m.From.Dir, m.From.Last, &left); err != nil {
+	if err := countBelow(m.From.Dir, m.From.Last, m.From.Full(), &left, touch); err != nil {
 		return err
 	}
 	if m.There {
@@ -40,8 +40,8 @@ func folderAt(dir int, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), err
 }
 
-// countBelow takes the entries below a folder from left.
-func countBelow(dir int, name string, left *int) error {
+// countBelow takes the entries below the folder at path from left.
+func countBelow(dir int, name, path string, left *int, touch func(path string)) error {
 	f, err := folderAt(dir, name)
 	if err != nil {
 		return err
@@ -55,8 +55,9 @@ func countBelow(dir int, name string, left *int) error {
 		return unix.EXDEV
 	}
 	for _, e := range entries {
+		touch(path + "/" + e.Name())
 		if e.IsDir() {
-			if err := countBelow(int(f.Fd()), e.Name(), left); err != nil {
+			if err := countBelow(int(f.Fd()), e.Name(), path+"/"+e.Name(), left, touch); err != nil {
 				return err
 			}
 		}

@@ -19,8 +19,9 @@ import (
 // moves answers calls with two names: rename and link.
 type moves struct {
 	*fileCalls
-	// draft: the command's changes go to a draft, so nothing is changed on the host's own files.
-	draft bool
+	// draft, if set, receives the paths that are about to change: the command's changes go to a draft, so nothing is
+	// changed on the host's own files.
+	draft func(path string)
 }
 
 // moveCall is a rename or link whose two names were walked.
@@ -140,8 +141,8 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moveCall)
 	} else {
 		err = unix.Renameat2(m.From.Dir, m.From.Last, m.To.Dir, m.To.Last, uint(m.Flags))
 	}
-	if err == unix.EXDEV && h.draft {
-		err = m.renameOnDraft()
+	if err == unix.EXDEV && h.draft != nil {
+		err = m.renameOnDraft(h.draft)
 	}
 	// A granted single file is a mount of its own, which keeps its name in place.
 	if err == unix.EXDEV || err == unix.EBUSY && h.judge.Granted(m.To.Full()) {
@@ -283,7 +284,7 @@ func (h *moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
 // onHost retries on the host's folders a call that failed with EXDEV or EBUSY because the
 // command's mounts separate what the host does not.
 func (h *moves) onHost(m *judge.Move, do func(from, to int) error) error {
-	if !h.deny.rights.mounted || h.draft {
+	if !h.deny.rights.mounted || h.draft != nil {
 		return unix.EXDEV
 	}
 	from, err := pathwalk.SameOnHost(m.From.Dir, m.From.Path)
