@@ -227,7 +227,7 @@ func TestKeptFromTheScreen(t *testing.T) {
 	pick("/theme", "light", "\r", "theme light, until codeagent ends")
 	term.Write("/new\r")
 	term.WaitUntil("the new session", func(s string) bool {
-		return strings.Contains(s, "Ask codeagent") && !strings.Contains(s, "a question")
+		return strings.Contains(s, "Ask codeagent") && !strings.Contains(s, "answers at once")
 	})
 	used("light")
 	ask("first answers at once")
