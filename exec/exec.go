@@ -64,6 +64,8 @@ type Options struct {
 	Begins func(sandbox.Policy) error
 	// Versions is as in sandbox.Command.
 	Versions func(top, name string) sandbox.Versions
+	// Alive, if set, returns a file for sandbox.Command.Alive, which is closed once the command runs; nil: none.
+	Alive func() *os.File
 }
 
 // Runner runs commands. It may be used from several goroutines.
@@ -255,11 +257,19 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 		draft, changed = c.Draft, c.Draft.Touch
 	}
 	return sandbox.Command{
-		Named: r.temporary(p, c), Draft: draft, Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
+		Named: r.temporary(p, c), Draft: draft, Alive: r.alive(), Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Terminal: c.Terminal,
 		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Reads: c.served != nil, Observer: c.Observer, Learn: c.Learn,
 		Changed: changed, Versions: r.options.Versions, Listens: c.listens,
 	}, nil
+}
+
+// alive is Options.Alive, which the caller closes.
+func (r *Runner) alive() *os.File {
+	if r.options.Alive == nil {
+		return nil
+	}
+	return r.options.Alive()
 }
 
 // temporary returns what the command names below the shared folders for temporary files.

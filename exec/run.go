@@ -64,6 +64,7 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Si
 	if err != nil {
 		return nil, err
 	}
+	defer cmd.Alive.Close()
 	if r.options.Begins != nil {
 		if err := r.options.Begins(p); err != nil {
 			return nil, cannot("grants", err)

@@ -28,8 +28,9 @@ func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.ChangeOb
 	cmd := sandbox.Command{
 		Path: sandbox.FileWorker, Args: []string{"file-worker"}, Dir: "/", Env: []string{},
 		Stdin: theirIn, Stdout: theirOut, Observer: k,
-		Changed: r.options.Trees.changes(p, anEdit),
+		Changed: r.options.Trees.changes(p, anEdit), Alive: r.alive(),
 	}
+	defer cmd.Alive.Close()
 	r.unseen(p, anEdit)
 	process, err := backend.Start(ctx, exact, cmd, nil)
 	if err != nil {

@@ -3,8 +3,11 @@ package hostfile
 import (
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // lockPatience is how long Lock waits. A holder only needs the time to read and write a small file.
@@ -18,6 +21,15 @@ var errLocked = errors.New("another process of codeagent keeps it locked; nothin
 // the holder removes. On a file system without locks it succeeds at once. The caller must therefore
 // read the file again before it writes.
 func Lock(dir string) (unlock func(), err error) { return lockWithin(dir, lockPatience) }
+
+// Dup returns a second descriptor of f. A lock on f stays until both are closed, or it is released.
+func Dup(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
 
 func lockWithin(dir string, patience time.Duration) (unlock func(), err error) {
 	f, err := OpenFolder(dir)

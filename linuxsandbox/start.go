@@ -178,6 +178,10 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 	if hosts := proc.policy.Network.Hosts; loose && proc.policy.Network.Mode == sandbox.NetworkAllow && len(hosts) > 0 {
 		return startError("files", fmt.Errorf("standard input or output is a socket that could be connected: %s cannot be opened to such a command", hosts[0]))
 	}
+	if cmd.Alive != nil {
+		extra = append(extra, int(cmd.Alive.Fd()))
+		defer runtime.KeepAlive(cmd.Alive)
+	}
 	if proc.group != nil {
 		door, err := proc.group.Door()
 		if err != nil {

@@ -132,6 +132,10 @@ type Command struct {
 	// Named are paths below the shared folders for temporary files that the command names. A backend
 	// that replaces these folders shows it the host's files there, to be read.
 	Named []string
+	// Alive, if set, is a file that a helper keeps open until all processes of the command have ended, also
+	// when codeagent is killed: a lock on it says that they run. The command does not inherit it.
+	// A backend without such a helper ignores it.
+	Alive *os.File
 	// Stdin, Stdout and Stderr become the command's descriptors 0, 1 and 2. A nil file is
 	// /dev/null.
 	Stdin, Stdout, Stderr *os.File

@@ -13,6 +13,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"codeagent/hostfile"
@@ -326,6 +327,18 @@ func (s *Session) Total() *model.Usage {
 	return s.total
 }
 
+// InUse returns a copy of the open file of the session; nil if there is none. After a crash the session is in use for as
+// long as somebody has a copy open.
+func (s *Session) InUse() *os.File {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.f == nil {
+		return nil
+	}
+	f, _ := hostfile.Dup(s.f) // without one the session is free a moment earlier
+	return f
+}
+
 // Close closes the session; another process may then resume it.
 func (s *Session) Close() error {
 	s.mu.Lock()
@@ -333,6 +346,7 @@ func (s *Session) Close() error {
 	if s.f == nil {
 		return nil
 	}
+	_ = syscall.Flock(int(s.f.Fd()), syscall.LOCK_UN) // some network file systems have no locks
 	err := errors.Join(s.sync(), s.f.Close())
 	s.f, s.broken = nil, errors.New("the session is closed")
 	return err

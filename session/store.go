@@ -149,9 +149,9 @@ func own(f *os.File, id string) error {
 	return err
 }
 
-// Bounds of the wait for a lock. After a process is killed, its lock remains while a child
-// that it had forked has not yet called execve: usually an instant, on a busy machine
-// seconds. orphanTries applies if the process that the session names is gone.
+// Bounds of the wait for a lock. After a process is killed, its lock remains while its commands end
+// (InUse), and while a child that it had forked has not yet called execve: usually an instant, on a busy
+// machine seconds. orphanTries applies if the process that the session names is gone.
 const (
 	lockTries   = 50
 	orphanTries = 1000

@@ -29,6 +29,7 @@ func (ses *Base) openRecord() error {
 	if o.From == nil {
 		info.ID = sessions.NewID()
 		ses.Record = &record{Log: store.Create(info)}
+		ses.Workspace.InUse = ses.Record.Log.InUse
 		return nil
 	}
 	var err error
@@ -42,6 +43,7 @@ func (ses *Base) openRecord() error {
 		return sessionscmd.Error(err)
 	}
 	ses.Record = r
+	ses.Workspace.InUse = r.Log.InUse
 	if o.From.Before > 0 && !o.From.Fork {
 		err = r.Log.Back(o.From.Before)
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 
@@ -37,6 +38,8 @@ type Workspace struct {
 	FetchHosts []sandbox.HostPort
 	Files      verdict.FileSystem
 	Runner     *exec.Runner
+	// InUse, if set, returns a file that is locked as long as processes of the session run: exec.Options.Alive.
+	InUse func() *os.File
 	// Enforcement is what the runner's backend enforces for Policy; unknown after OpenForOne.
 	Enforcement sandbox.Enforcement
 	git         gitState
@@ -174,6 +177,12 @@ func runnerOf(ws *Workspace, backend, none resolved.Backend) *exec.Runner {
 		Backend: backend, None: none, SpillDir: ws.Paths.Output,
 		SpillAll: ws.Config.Sandbox.Limits.OutputAllMB << 20, Environ: ws.Stdio.Environ, Files: ws.Files,
 		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants, Trees: &ws.Trees, Ground: ground, Versions: ws.git.versions,
+		Alive: func() *os.File {
+			if ws.InUse == nil {
+				return nil
+			}
+			return ws.InUse()
+		},
 	})
 }
 
