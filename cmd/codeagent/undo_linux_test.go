@@ -272,6 +272,55 @@ func TestUndoAfterKill(t *testing.T) {
 	t.Logf("%d turns of %d were cut off and undone", cut, kills)
 }
 
+// TestUndoWaitsForCommands: after a kill, undo waits until the commands of the session have ended.
+func TestUndoWaitsForCommands(t *testing.T) {
+	t.Parallel() // waits a second
+	u := newUser(t, "self", -1)
+	was := treeOf(t, u.work)
+	srv, err := scripted.Start(context.Background(), scripted.InOrder(scripted.Reply{Calls: []scripted.Call{shellCall("echo made > made; exec sleep 1000")}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	cmd := u.codeagent("exec", "--model", "test", "sleep")
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(u.work, "made")); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the command made nothing")
+		}
+	}
+	keepers := childrenOf(t, cmd.Process.Pid)
+	for _, pid := range keepers {
+		_ = syscall.Kill(pid, syscall.SIGSTOP) // so it ends no command
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	undone := make(chan result)
+	go func() { undone <- run1(t, u.codeagent("undo")) }()
+	select {
+	case r := <-undone:
+		t.Errorf("undone before the command had ended: %v", r)
+	case <-time.After(time.Second):
+	}
+	for _, pid := range keepers {
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+	}
+	if !t.Failed() {
+		if r := <-undone; r.code != 0 {
+			t.Errorf("%v", r)
+		}
+	}
+	if d := differences(was, treeOf(t, u.work)); d != "" {
+		t.Errorf("not as it was:\n%s", d)
+	}
+}
+
 // TestUndoLeavesHardLinks: a file with several names that a command wrote into is reported
 // as a conflict and left alone; the rest of the turn is undone.
 func TestUndoLeavesHardLinks(t *testing.T) {
