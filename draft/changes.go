@@ -78,7 +78,7 @@ func (c Change) content() ([]byte, error) {
 func (c Change) Mode() (before, after fs.FileMode) { return c.before.Mode.Perm(), c.after.Mode.Perm() }
 
 // Target is where a link leads.
-func (c Change) Target() string { return c.after.Target }
+func (c Change) Target() string { return c.after.Target.string }
 
 // OnlyMode reports whether its permissions alone changed.
 func (c Change) OnlyMode() bool {
@@ -96,6 +96,7 @@ func (d *Draft) Changes() ([]Change, error) {
 			l.folder(root.Path, filepath.Join(d.dir, strconv.Itoa(i), "upper"), false)
 		}
 	}
+	l.large()
 	if len(d.data.Closed) > 0 && l.err == nil {
 		l.err = d.save()
 	}
@@ -138,11 +139,11 @@ func (d *Draft) opened(upper string, is entry) entry {
 	if is.folder() {
 		need = 0o500
 	}
-	if mode, known := d.data.Closed[upper]; known {
+	if mode, known := d.data.Closed[fileName{upper}]; known {
 		is.Mode = mode
 	} else if is.Mode.Perm()&need != need && (is.folder() || is.Mode.IsRegular()) {
 		if hostfile.Chmod(upper, is.Mode.Perm()|need) == nil { // else reading says what is wrong
-			d.data.Closed[upper] = is.Mode
+			d.data.Closed[fileName{upper}] = is.Mode
 		}
 	}
 	return is
@@ -170,6 +171,21 @@ func (l *lister) folder(path, upper string, hidden bool) {
 	}
 	for _, name := range names {
 		l.entry(filepath.Join(path, name), filepath.Join(upper, name), hidden)
+	}
+}
+
+// large lists the files that were too large to be changed.
+func (l *lister) large() {
+	listed := map[string]bool{}
+	for _, c := range l.out {
+		listed[c.Path] = true
+	}
+	for large := range l.draft.data.Large {
+		path := large.string
+		if is, err := l.before(path); !listed[path] && err == nil {
+			l.out = append(l.out, Change{Path: path, Kind: sandbox.Updated, Type: "file", before: is, after: is,
+				Why: fmt.Sprintf("it is larger than %d MB: the command could not change it", MaxFile>>20)})
+		}
 	}
 }
 
@@ -208,7 +224,7 @@ func (l *lister) gone(path string) {
 		}
 	}
 	c := Change{Path: path, Kind: sandbox.Deleted, Type: kindOf(is.Mode), before: is}
-	if _, known := l.draft.data.Touched[path]; !known && is.Ctime > l.draft.data.Began.Add(-tick).UnixNano() {
+	if _, known := l.draft.data.Touched[fileName{path}]; !known && is.Ctime > l.draft.data.Began.Add(-tick).UnixNano() {
 		c.Why = changedMeanwhile // the command deleted the folder, and perhaps never saw this
 	}
 	l.out = append(l.out, c)
@@ -216,7 +232,7 @@ func (l *lister) gone(path string) {
 
 // before is the state of path when the command first changed it, else now.
 func (l *lister) before(path string) (entry, error) {
-	if is, ok := l.draft.data.Touched[path]; ok {
+	if is, ok := l.draft.data.Touched[fileName{path}]; ok {
 		return is, nil
 	}
 	return look(path)

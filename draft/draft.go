@@ -56,9 +56,24 @@ type record struct {
 	// Roots are the write roots; the changes below the first are in the folder 0.
 	Roots []root
 	// Touched are the entries as they were before the command changed them for the first time.
-	Touched map[string]entry
+	Touched map[fileName]entry
+	// Large are the files that the command could not change, because of their size.
+	Large map[fileName]bool `json:",omitempty"`
 	// Closed are the true modes of entries of upper layers that codeagent opened to read them.
-	Closed map[string]fs.FileMode
+	Closed map[fileName]fs.FileMode
+}
+
+// fileName is a path or the target of a link. In JSON it is quoted once more, since it may be no valid UTF-8.
+type fileName struct{ string }
+
+// MarshalText implements encoding.TextMarshaler.
+func (n fileName) MarshalText() ([]byte, error) { return strconv.AppendQuote(nil, n.string), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (n *fileName) UnmarshalText(text []byte) error {
+	name, err := strconv.Unquote(string(text))
+	n.string = name
+	return err
 }
 
 // root is a write root, and whether changes in it can be kept.
@@ -73,9 +88,9 @@ type entry struct {
 	Dev, Ino uint64      `json:",omitempty"`
 	Mode     fs.FileMode `json:",omitempty"`
 	// Size is in bytes, Mtime and Ctime are in nanoseconds.
-	Size, Mtime, Ctime int64  `json:",omitempty"`
-	Links              uint64 `json:",omitempty"`
-	Target             string `json:",omitempty"`
+	Size, Mtime, Ctime int64    `json:",omitempty"`
+	Links              uint64   `json:",omitempty"`
+	Target             fileName `json:",omitzero"`
 }
 
 // look returns the state of the entry itself at path.
@@ -93,7 +108,8 @@ func look(path string) (entry, error) {
 		e.Mtime, e.Ctime = info.ModTime().UnixNano(), changed(st)
 	}
 	if e.Mode&fs.ModeSymlink != 0 {
-		e.Target, err = hostfile.OS{}.Readlink(path)
+		target, failed := hostfile.OS{}.Readlink(path)
+		e.Target, err = fileName{target}, failed
 	}
 	return e, err
 }
@@ -116,7 +132,7 @@ func New(dir, folder string, command []string, policy sandbox.Policy) (*Draft, e
 	if err != nil {
 		return nil, fmt.Errorf("draft: %w", err)
 	}
-	d := &Draft{dir: at, data: record{Command: command, Folder: folder, Began: time.Now(), Touched: map[string]entry{}, Closed: map[string]fs.FileMode{}}}
+	d := &Draft{dir: at, data: record{Command: command, Folder: folder, Began: time.Now(), Touched: map[fileName]entry{}, Closed: map[fileName]fs.FileMode{}}}
 	for _, root := range policy.Roots() {
 		switch root.Origin {
 		case sandbox.FromWorkspace, sandbox.FromSettings, sandbox.FromGrant:
@@ -140,7 +156,7 @@ func Open(dir, id string) (*Draft, error) {
 		return nil, ErrNone
 	}
 	if err == nil {
-		d.data.Closed = map[string]fs.FileMode{}
+		d.data.Closed = map[fileName]fs.FileMode{}
 		err = json.Unmarshal(data, &d.data)
 	}
 	if err != nil {
@@ -174,7 +190,7 @@ func (d *Draft) Layer(path string) (upper, work string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for upper, mode := range d.data.Closed {
-		_ = hostfile.Chmod(upper, mode.Perm()) // it may be gone
+		_ = hostfile.Chmod(upper.string, mode.Perm()) // it may be gone
 		delete(d.data.Closed, upper)
 	}
 	i := d.layer(path)
@@ -236,12 +252,37 @@ func makeUpper(root, upper string) error {
 func (d *Draft) Touch(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, known := d.data.Touched[path]; known || len(d.data.Touched) >= maxEntries {
+	if _, known := d.data.Touched[fileName{path}]; known || len(d.data.Touched) >= maxEntries {
 		return
 	}
 	if is, err := look(path); err == nil {
-		d.data.Touched[path] = is
+		d.data.Touched[fileName{path}] = is
 	}
+}
+
+// TooLarge implements sandbox.Draft: a file that cannot be kept is not copied.
+func (d *Draft) TooLarge(path string) bool {
+	is, err := look(path)
+	if err != nil || !is.Mode.IsRegular() || is.Size <= MaxFile {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, root := range d.data.Roots {
+		below, err := filepath.Rel(root.Path, path)
+		if err != nil || !filepath.IsLocal(below) {
+			continue
+		}
+		if own, err := look(filepath.Join(d.dir, strconv.Itoa(i), "upper", below)); err != nil || own.exists() {
+			return false // the command's own
+		}
+		if d.data.Large == nil {
+			d.data.Large = map[fileName]bool{}
+		}
+		d.data.Large[fileName{path}] = true
+		return true
+	}
+	return false
 }
 
 // Save writes down what is known of the draft, so that it can be opened again.

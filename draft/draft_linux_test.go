@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -296,6 +298,42 @@ func TestSomebodyElsesChange(t *testing.T) {
 	}
 }
 
+// TestOddNamesInTheRecord: a draft that was opened again knows the version of each file, whatever its name.
+func TestOddNamesInTheRecord(t *testing.T) {
+	p := newPlace(t)
+	names := []string{"\xff\xfe", "a\"b\\c\n", "\u2028%41", "ä"}
+	for _, n := range names {
+		if err := errors.Join(os.WriteFile(filepath.Join(p.ws, n), []byte("old"), 0o644), os.Symlink(n, filepath.Join(p.ws, "to"+n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made, _ := p.try(t.Context(), t, "sh", "-c", "for f in *; do [ -L \"$f\" ] || echo mine >>\"$f\"; done; for l in to*; do ln -sfn x \"$l\"; done; chmod 0 *")
+	p.changes(t, made)
+	if err := made.Save(); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		if err := errors.Join(os.WriteFile(filepath.Join(p.ws, n), []byte("theirs"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := draft.Open(p.drafts, made.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := p.keep(t, d, p.changes(t, d)); len(left) != len(names) {
+		t.Errorf("left alone: %v; want the %d files that somebody else changed", left, len(names))
+	}
+	for _, n := range names {
+		if text, err := os.ReadFile(filepath.Join(p.ws, n)); string(text) != "theirs" {
+			t.Errorf("%q holds %q, %v", n, text, err)
+		}
+		if to, _ := os.Readlink(filepath.Join(p.ws, "to"+n)); to != "x" {
+			t.Errorf("the link to %q leads to %q", n, to)
+		}
+	}
+}
+
 // hostile are attempts to leave a draft, to forge or read one, and to carry the content of a file that is closed to
 // reading out through a keep. out is outside the workspace, secret is closed, drafts is the folder of drafts.
 var hostile = []struct{ what, script string }{
@@ -476,5 +514,34 @@ f'; rm -r b; touch ' '`, "", `ls -b 'a:b,c\d'; ls -bd ' '`},
 				t.Errorf("%q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// TestTooLarge: a file that cannot be kept is not copied either. It can be read, replaced and deleted, and the command's own
+// large files can be changed.
+func TestTooLarge(t *testing.T) {
+	p := newPlace(t)
+	native(t, p.ws, "sh", "-c", "mkdir d; truncate -s 65M d/big d/old d/gone")
+	d, o := p.try(t.Context(), t, "sh", "-c", `
+no() { "$@" 2>>errors && echo "$*: done"; }
+no sh -c 'echo x >>d/big'; no chmod 600 d/big; no touch d/big; no truncate -s 1 d/big; no ln d/big l; no mv d other
+head -c 1 d/big | wc -c; : >d/old; rm d/gone; truncate -s 65M own; echo x >>own; chmod 600 own; wc -l <own; grep -c 'File too large' errors; rm errors`)
+	if text := o.Output.Text(); o.Failed() || text != "1\n1\n6\n" {
+		t.Errorf("status %d, %q", o.Status.Exit, text)
+	}
+	got := map[string]string{}
+	for _, c := range p.changes(t, d) {
+		got[string(c.Kind)+" "+filepath.Base(c.Path)] = c.Why
+	}
+	want := map[string]string{"delete gone": "", "update old": "", "update big": "it is larger than 64 MB: the command could not change it", "add own": "it is larger than 64 MB"}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if left := p.keep(t, d, p.changes(t, d)); len(left) != 2 {
+		t.Errorf("not kept: %v", left)
+	}
+	var st syscall.Stat_t
+	if err := syscall.Stat(filepath.Join(p.ws, "d/big"), &st); err != nil || st.Size != 65<<20 || st.Blocks != 0 {
+		t.Errorf("%+v, %v", st, err)
 	}
 }

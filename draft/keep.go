@@ -31,7 +31,10 @@ const changedMeanwhile = "somebody else changed it meanwhile"
 // has changed since the command first changed it on the draft. What was kept is no longer a change of the draft; all
 // else stays in it.
 func (d *Draft) Keep(ctx context.Context, files Files, list []Change) (kept []Change, left []Left, err error) {
-	k := keeping{files: files, failed: map[int]string{}}
+	k, gone := keeping{files: files, failed: map[int]string{}}, map[string]bool{}
+	for _, c := range list {
+		gone[c.Path] = gone[c.Path] || c.Kind == sandbox.Deleted // something of another type may come there
+	}
 	for i, c := range list {
 		now, err := look(c.Path)
 		switch {
@@ -39,7 +42,7 @@ func (d *Draft) Keep(ctx context.Context, files Files, list []Change) (kept []Ch
 			k.failed[i] = c.Why
 		case err != nil:
 			k.failed[i] = err.Error()
-		case c.Kind != sandbox.Added && !c.before.same(now), c.Kind == sandbox.Added && now.exists() && !replaces(list, c.Path):
+		case c.Kind != sandbox.Added && !c.before.same(now), c.Kind == sandbox.Added && now.exists() && !gone[c.Path]:
 			k.failed[i] = changedMeanwhile
 		}
 	}
@@ -52,16 +55,11 @@ func (d *Draft) Keep(ctx context.Context, files Files, list []Change) (kept []Ch
 		}
 		kept = append(kept, c)
 		if now, err := look(c.Path); err == nil {
-			d.data.Touched[c.Path] = now
+			d.data.Touched[fileName{c.Path}] = now
 		}
 	}
 	d.mu.Unlock()
 	return kept, left, d.Save()
-}
-
-// replaces reports whether list deletes what is at path now, before something of another type comes there.
-func replaces(list []Change, path string) bool {
-	return slices.ContainsFunc(list, func(c Change) bool { return c.Kind == sandbox.Deleted && c.Path == path })
 }
 
 // keeping is the state of one Keep.
@@ -109,7 +107,7 @@ func (k *keeping) all(ctx context.Context, list []Change) {
 				return err
 			}
 		}
-		return k.files.Symlink(c.Path, c.after.Target, worker.Expect{Parents: true})
+		return k.files.Symlink(c.Path, c.Target(), worker.Expect{Parents: true})
 	})
 	each(deep, is("folder", false), func(c Change) error { return k.files.Chmod(c.Path, c.after.Mode.Perm(), worker.Expect{}) })
 }

@@ -152,6 +152,9 @@ type Draft interface {
 	// Layer returns two folders of one file system for the changes below root, a write root that is a
 	// folder. upper has the changes of the commands before, and work is empty.
 	Layer(root string) (upper, work string, err error)
+	// TooLarge reports whether the first change of the file at path would copy more than the draft takes. The
+	// change then fails with EFBIG.
+	TooLarge(path string) bool
 }
 
 // Listener is a TCP port on which a command listens in the session's own network. Executable is the

@@ -151,7 +151,7 @@ func assemble(o Options) (*Broker, error) {
 	b.tracked = trackedFiles{judge: b.judge, log: b.log, walk: &b.walk, still: still}
 	b.rights = rights{keep: o.Order.KeptCaps(), mounted: mounts != nil, log: b.log}
 	held.log, held.handle = b.log, b.handleAll
-	b.observer = observer{to: o.Command.Observer, changed: o.Command.Changed, judge: b.judge, walk: &b.walk, still: still}
+	b.observer = observer{to: o.Command.Observer, changed: o.Command.Changed, draft: o.Command.Draft, judge: b.judge, walk: &b.walk, still: still}
 	b.handlers = b.handlersFor(o)
 	return b, nil
 }

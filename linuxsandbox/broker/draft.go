@@ -18,13 +18,13 @@ import (
 // mostMoved bounds the entries that one rename moves this way: the broker answers no other call meanwhile.
 const mostMoved = 20_000
 
-// renameOnDraft renames the folder of m entry by entry. touch receives the path of each before.
-func (m *moveCall) renameOnDraft(touch func(path string)) error {
+// renameOnDraft renames the folder of m entry by entry. o is told of each before.
+func (m *moveCall) renameOnDraft(o *observer) error {
 	if !kernel.IsFolder(&m.Old) || m.Exchange() {
 		return unix.EXDEV
 	}
 	left := mostMoved
-	if err := countBelow(m.From.Dir, m.From.Last, m.From.Full(), &left, touch); err != nil {
+	if err := countBelow(m.From.Dir, m.From.Last, m.From.Full(), &left, o); err != nil {
 		return err
 	}
 	if m.There {
@@ -41,7 +41,7 @@ func folderAt(dir int, name string) (*os.File, error) {
 }
 
 // countBelow takes the entries below the folder at path from left.
-func countBelow(dir int, name, path string, left *int, touch func(path string)) error {
+func countBelow(dir int, name, path string, left *int, o *observer) error {
 	f, err := folderAt(dir, name)
 	if err != nil {
 		return err
@@ -55,9 +55,12 @@ func countBelow(dir int, name, path string, left *int, touch func(path string)) 
 		return unix.EXDEV
 	}
 	for _, e := range entries {
-		touch(path + "/" + e.Name())
+		if a, stops := o.copies(path + "/" + e.Name()); stops {
+			return a.Errno
+		}
+		o.note(path + "/" + e.Name())
 		if e.IsDir() {
-			if err := countBelow(int(f.Fd()), e.Name(), path+"/"+e.Name(), left, touch); err != nil {
+			if err := countBelow(int(f.Fd()), e.Name(), path+"/"+e.Name(), left, o); err != nil {
 				return err
 			}
 		}

@@ -87,16 +87,10 @@ func (b *Broker) handlersFor(o Options) handlers {
 	open := &opens{fileCalls: files, links: &b.links, tracked: &b.tracked, terms: terms, waiting: &b.waiting, reads: read, learns: o.Command.Learn != nil}
 	read.openOld = open.openOld
 	bound := &socketFiles{walk: walk, judge: j, observer: watch, still: still, deny: deny, full: b.session.sockets.Full}
-	var draft func(path string)
-	if o.Command.Draft != nil {
-		if draft = o.Command.Changed; draft == nil {
-			draft = func(string) {}
-		}
-	}
 	return handlers{
 		opens: open, reads: read, terms: terms, masks: masks,
 		entries:   &entries{fileCalls: files, log: log},
-		moves:     &moves{fileCalls: files, draft: draft},
+		moves:     &moves{files},
 		metadata:  &metadata{walk: walk, judge: j, rights: rights, observer: watch, fresh: &b.fresh, deny: deny, still: still},
 		files:     &descriptors{walk: walk, judge: j, losses: loss, still: still, waiting: &b.waiting, log: log, refuse: deny.refuse},
 		processes: processes.New(b.rules, o.Keeper, func() uint64 { return rights.dropped }, walk, log),

@@ -17,12 +17,7 @@ import (
 )
 
 // moves answers calls with two names: rename and link.
-type moves struct {
-	*fileCalls
-	// draft, if set, receives the paths that are about to change: the command's changes go to a draft, so nothing is
-	// changed on the host's own files.
-	draft func(path string)
-}
+type moves struct{ *fileCalls }
 
 // moveCall is a rename or link whose two names were walked.
 type moveCall struct {
@@ -141,8 +136,8 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moveCall)
 	} else {
 		err = unix.Renameat2(m.From.Dir, m.From.Last, m.To.Dir, m.To.Last, uint(m.Flags))
 	}
-	if err == unix.EXDEV && h.draft != nil {
-		err = m.renameOnDraft(h.draft)
+	if err == unix.EXDEV && h.observer.draft != nil {
+		err = m.renameOnDraft(h.observer)
 	}
 	// A granted single file is a mount of its own, which keeps its name in place.
 	if err == unix.EXDEV || err == unix.EBUSY && h.judge.Granted(m.To.Full()) {
@@ -282,9 +277,9 @@ func (h *moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
 }
 
 // onHost retries on the host's folders a call that failed with EXDEV or EBUSY because the
-// command's mounts separate what the host does not.
+// command's mounts separate what the host does not. What a command does on a draft changes nothing there.
 func (h *moves) onHost(m *judge.Move, do func(from, to int) error) error {
-	if !h.deny.rights.mounted || h.draft != nil {
+	if !h.deny.rights.mounted || h.observer.draft != nil {
 		return unix.EXDEV
 	}
 	from, err := pathwalk.SameOnHost(m.From.Dir, m.From.Path)

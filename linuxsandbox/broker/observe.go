@@ -39,6 +39,7 @@ type observer struct {
 	to sandbox.ChangeObserver // nil: nothing is reported
 	// changed is Command.Changed; it may be nil.
 	changed  func(path string)
+	draft    sandbox.Draft // nil: the command runs on none
 	reported reportedPaths
 	// due are the reports to make before the call is handled again.
 	due []dueReport
@@ -90,6 +91,15 @@ func (o *observer) note(path string) {
 	}
 }
 
+// copies answers a change of the file at path that would copy too much: overlayfs copies a file whole before its first
+// change, also of its name or its mode.
+func (o *observer) copies(path string) (a notify.Reply, stops bool) {
+	if o.draft == nil || !o.draft.TooLarge(path) {
+		return notify.Reply{}, false
+	}
+	return notify.Failed(unix.EFBIG), true
+}
+
 // beforeEntries is called right before entries change. first: a report is due, the call must
 // not be done now, and a is the reply.
 func (o *observer) beforeEntries(entries ...pathwalk.Spot) (a notify.Reply, first bool) {
@@ -120,6 +130,12 @@ func (o *observer) beforeRemoval(s pathwalk.Spot, st *unix.Stat_t, folder bool) 
 // along, so one report about the folder is enough.
 func (o *observer) beforeMove(m *moveCall) (a notify.Reply, first bool) {
 	over := m.There && !m.Exchange()
+	if a, stops := o.copies(m.From.Full()); stops {
+		return a, true
+	}
+	if a, stops := o.copies(m.To.Full()); stops && m.Exchange() {
+		return a, true
+	}
 	o.note(m.From.Full())
 	o.note(m.To.Full())
 	if o.to == nil || over && o.unreported(m.To.Full()) && o.judge.Unremovable(m.To, &m.Over, kernel.IsFolder(&m.Old)) != 0 {
@@ -131,7 +147,7 @@ func (o *observer) beforeMove(m *moveCall) (a notify.Reply, first bool) {
 // beforeLink is beforeEntries for a file that gets a second name: it can be changed through
 // that name later.
 func (o *observer) beforeLink(n *notify.Notification, t *pathwalk.Target, to pathwalk.Spot) (a notify.Reply, first bool) {
-	if a, first := o.beforeTarget(n, t); first {
+	if a, first := o.beforeTarget(n, t, false); first {
 		return a, true
 	}
 	return o.beforeEntries(to)
@@ -140,6 +156,9 @@ func (o *observer) beforeLink(n *notify.Notification, t *pathwalk.Target, to pat
 // beforeMetadata is beforeEntries for a file whose mode, owner or attributes change. A
 // change of times is not reported (sandbox.ChangeObserver).
 func (o *observer) beforeMetadata(n *notify.Notification, do *calls.Change, fd int, path string) (a notify.Reply, first bool) {
+	if a, stops := o.copies(path); stops {
+		return a, true
+	}
 	o.note(path)
 	if o.to == nil || do.OfTimes() {
 		return notify.Reply{}, false
@@ -189,8 +208,13 @@ func (o *observer) beforeFolder(fd int, path string) (a notify.Reply, first bool
 	return notify.Reply{Again: true}, true
 }
 
-// beforeTarget is beforeEntries for the existing file t, which is about to be written.
-func (o *observer) beforeTarget(n *notify.Notification, t *pathwalk.Target) (a notify.Reply, first bool) {
+// beforeTarget is beforeEntries for the existing file t, which is about to be written, or emptied at once.
+func (o *observer) beforeTarget(n *notify.Notification, t *pathwalk.Target, emptied bool) (a notify.Reply, first bool) {
+	if !emptied {
+		if a, stops := o.copies(t.Path); stops {
+			return a, true
+		}
+	}
 	o.note(t.Path)
 	if o.to == nil {
 		return notify.Reply{}, false

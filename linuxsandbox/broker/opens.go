@@ -218,7 +218,7 @@ var memory = sync.OnceValue(func() uint64 {
 // openOld opens an existing file in a write root, or one that was granted.
 func (h *opens) openOld(n *notify.Notification, o *openCall, t *pathwalk.Target) notify.Reply {
 	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
-		if a, first := h.observer.beforeTarget(n, t); first {
+		if a, first := h.observer.beforeTarget(n, t, o.flags&unix.O_TRUNC != 0); first {
 			return a
 		}
 		if o.flags&unix.O_TRUNC != 0 {
@@ -396,7 +396,7 @@ func (h *opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
 	if most := h.judge.Longest(); most > 0 && size > most {
 		return notify.Failed(unix.EFBIG)
 	}
-	if a, first := h.observer.beforeTarget(n, t); first {
+	if a, first := h.observer.beforeTarget(n, t, false); first {
 		return a
 	}
 	if size < t.Stat.Size {

@@ -68,12 +68,6 @@ type parts struct {
 }
 
 func compare(c draft.Change, shown trying.Change, old, now []byte) (trying.Change, parts) {
-	switch c.Kind {
-	case sandbox.Added:
-		old = nil
-	case sandbox.Deleted:
-		now = nil
-	}
 	shown.FileChange = tools.Compare(c.Path, old, now)
 	if shown.Added+shown.Removed == 0 || c.Kind != sandbox.Updated || c.Why != "" {
 		return shown, parts{}

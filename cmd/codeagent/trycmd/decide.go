@@ -128,11 +128,6 @@ func (t *trial) show(c draft.Change) {
 		fmt.Fprintln(t.Stdio.Err, line(c, t.Folder))
 		return
 	}
-	if c.Kind == sandbox.Added {
-		old = nil
-	} else if c.Kind == sandbox.Deleted {
-		now = nil
-	}
 	for l := range strings.Lines(tools.Compare(relative(c.Path, t.Folder), old, now).Diff) {
 		fmt.Fprintln(t.Stdio.Err, visible.Line(strings.TrimSuffix(l, "\n")))
 	}
