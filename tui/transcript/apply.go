@@ -318,6 +318,7 @@ func (t *Transcript) Interrupt() {
 	}
 	clear(t.tools)
 	t.settle()
+	t.echo = nil // a command of the person's has no message
 }
 
 // Show adds a message of the person's before its turn begins.
