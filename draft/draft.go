@@ -59,6 +59,10 @@ type record struct {
 	Touched map[fileName]entry
 	// Large are the files that the command could not change, because of their size.
 	Large map[fileName]bool `json:",omitempty"`
+	// Looked is the read set, see reads.go.
+	Looked map[fileName]entry `json:",omitempty"`
+	// Unknown says why the read set is not complete; "" if it is.
+	Unknown string `json:",omitempty"`
 	// Closed are the true modes of entries of upper layers that codeagent opened to read them.
 	Closed map[fileName]fs.FileMode
 }
@@ -102,16 +106,21 @@ func look(path string) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
-	e := entry{Mode: info.Mode(), Size: info.Size()}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		e.Dev, e.Ino, e.Links = uint64(st.Dev), st.Ino, uint64(st.Nlink)
-		e.Mtime, e.Ctime = info.ModTime().UnixNano(), changed(st)
-	}
+	e := entryOf(info)
 	if e.Mode&fs.ModeSymlink != 0 {
 		target, failed := hostfile.OS{}.Readlink(path)
 		e.Target, err = fileName{target}, failed
 	}
 	return e, err
+}
+
+func entryOf(info fs.FileInfo) entry {
+	e := entry{Mode: info.Mode(), Size: info.Size()}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		e.Dev, e.Ino, e.Links = uint64(st.Dev), st.Ino, uint64(st.Nlink)
+		e.Mtime, e.Ctime = info.ModTime().UnixNano(), changed(st)
+	}
+	return e
 }
 
 func (e entry) exists() bool { return e.Ino != 0 }

@@ -116,6 +116,8 @@ type Command struct {
 	Learn func(sandbox.Denial) (sandbox.Grant, bool)
 	// Draft is as in sandbox.Command. The command then runs without a network.
 	Draft Draft
+	// Looked is as in sandbox.Command.
+	Looked func(path string)
 	// Foreground passes the terminal and the three files below straight through (for
 	// `codeagent sandbox`). Nothing is captured then, and a Timeout of 0 means no limit.
 	Foreground bool
@@ -260,7 +262,7 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 		Named: r.temporary(p, c), Draft: draft, Alive: r.alive(), Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Terminal: c.Terminal,
 		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Reads: c.served != nil, Observer: c.Observer, Learn: c.Learn,
-		Changed: changed, Versions: r.options.Versions, Listens: c.listens,
+		Changed: changed, Looked: c.Looked, Versions: r.options.Versions, Listens: c.listens,
 	}, nil
 }
 

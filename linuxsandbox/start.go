@@ -68,7 +68,7 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 		return nil, startError("policy", err)
 	}
 	ready.Spec.OpenFiles = b.openFiles
-	ready.Spec.Command, ready.Spec.Reads = command, f.Reads
+	ready.Spec.Command, ready.Spec.Reads, ready.Spec.Looks = command, f.Reads, f.Broker && cmd.Looked != nil
 	proc.policy, proc.protection, proc.holder = p, ready.Protection, h
 	if ready.Mounts != nil {
 		ready.Mounts.ForCommand(cmd)

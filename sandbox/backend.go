@@ -114,6 +114,10 @@ type Command struct {
 	// Draft, if set, receives what the command changes, in place of the files themselves. Where a backend
 	// cannot do that the command does not start.
 	Draft Draft
+	// Looked, if set, receives each name that the command looks up on a draft, before that happens: an absolute path,
+	// through links, of what is there or is not. "" means that something was not seen. It makes each of these calls
+	// slower, must not wait, and may be called twice for one name.
+	Looked func(path string)
 	// Learn, if set, is called for each refusal that a grant could lift. It returns at once what
 	// that one call may do, so one run shows all that a command needs. No Holder is asked then.
 	// What is protected or closed to reading (Policy.Protected, DenyRead) stays refused, and Learn

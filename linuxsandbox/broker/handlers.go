@@ -32,6 +32,7 @@ type handlers struct {
 	terms     *terminal.Terminals
 	masks     *umask.Masks
 	sockets   *sockets.Sockets
+	looks     *looks // nil: nobody wants to know
 
 	rules notify.Rules
 	judge interface{ Any() bool } // whether a path is brokered
@@ -88,6 +89,7 @@ func (b *Broker) handlersFor(o Options) handlers {
 	read.openOld = open.openOld
 	bound := &socketFiles{walk: walk, judge: j, observer: watch, still: still, deny: deny, full: b.session.sockets.Full}
 	return handlers{
+		looks: looksOf(o, walk),
 		opens: open, reads: read, terms: terms, masks: masks,
 		entries:   &entries{fileCalls: files, log: log},
 		moves:     &moves{files},
@@ -108,6 +110,9 @@ func (b *Broker) handlersFor(o Options) handlers {
 
 // handle handles one call once.
 func (h *handlers) handle(n *notify.Notification) notify.Reply {
+	if h.looks != nil && h.looks.note(n) {
+		return h.rules.Proceed(notify.ByCaller)
+	}
 	if c := calls.MetadataOf(n.NR); c != nil {
 		return h.metadata.change(n, c)
 	}

@@ -104,7 +104,7 @@ func forbidCores() (handled bool, err error) {
 // the kernel allows only one in a chain of filters, and codeagent may itself run under codeagent.
 func (r *restriction) filter(s *task) error {
 	o := filter.Options{
-		AllowInet: s.Network, AskInet: s.AskNetwork, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.Sends(), AskLocks: s.Locks, AskReads: s.Reads, AskSignals: s.Signals,
+		AllowInet: s.Network, AskInet: s.AskNetwork, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.Sends(), AskLocks: s.Locks, AskReads: s.Reads, AskLooks: s.Looks, AskSignals: s.Signals,
 		OwnIPC: s.Mounts != nil, Traces: s.Ask, Empties: r.facts.LandlockABI < spec.TruncateABI, User: uint32(unix.Getuid()), Group: uint32(unix.Getgid()),
 	}
 	prog, err := filter.Program(runtime.GOARCH, o)

@@ -16,7 +16,7 @@ import (
 
 // Version is the version of Spec. Both halves come from one build; a helper of another version
 // refuses to run anything.
-const Version = 8
+const Version = 9
 
 // maxSpec bounds an encoded Spec in bytes, including command line and environment.
 const maxSpec = 1 << 20
@@ -49,6 +49,8 @@ type Spec struct {
 	Locks bool
 	// Reads requires Ask: the broker sees the opens that only read too.
 	Reads bool
+	// Looks requires Ask: the broker sees each name that is looked up.
+	Looks bool
 	// Signals requires Ask: the broker sees the processes that signals are for. A PID namespace or
 	// Landlock confines them.
 	Signals bool

@@ -40,6 +40,8 @@ const (
 	Symlink
 	Mknod
 	Access
+	LookUp
+	Execute
 )
 
 // Files are the calls that the filter asks about with Ask, beside MetadataChanges. A test
@@ -58,6 +60,24 @@ var Files = append(oldFileCalls, []File{
 	{unix.SYS_FACCESSAT, "faccessat", Access, 0, 1, None, None, 2},
 	{unix.SYS_FACCESSAT2, "faccessat2", Access, 0, 1, None, None, 2},
 }...)
+
+// Lookups are the further calls that the filter asks about with AskLooks. A test compares the lists.
+var Lookups = append(oldLookups, []File{
+	lookup(unix.SYS_NEWFSTATAT, "newfstatat", 0, 1), lookup(unix.SYS_STATX, "statx", 0, 1), lookup(unix.SYS_STATFS, "statfs", None, 0),
+	lookup(unix.SYS_READLINKAT, "readlinkat", 0, 1), lookup(unix.SYS_CHDIR, "chdir", None, 0), lookup(unix.SYS_INOTIFY_ADD_WATCH, "inotify_add_watch", None, 1),
+	lookup(unix.SYS_GETXATTR, "getxattr", None, 0), lookup(unix.SYS_LGETXATTR, "lgetxattr", None, 0), lookup(unix.SYS_GETXATTRAT, "getxattrat", 0, 1),
+	lookup(unix.SYS_LISTXATTR, "listxattr", None, 0), lookup(unix.SYS_LLISTXATTR, "llistxattr", None, 0), lookup(unix.SYS_LISTXATTRAT, "listxattrat", 0, 1),
+	{unix.SYS_EXECVE, "execve", Execute, None, 0, None, None, None}, {unix.SYS_EXECVEAT, "execveat", Execute, 0, 1, None, None, None},
+}...)
+
+func lookup(nr int, name string, dir, path int) File {
+	return File{nr, name, LookUp, dir, path, None, None, None}
+}
+
+// LookupOf returns the one with that number, or nil.
+func LookupOf(nr int32) *File {
+	return find(Lookups, func(c *File) bool { return c.NR == int(nr) })
+}
 
 // FileOf returns the call with that number, or nil.
 func FileOf(nr int32) *File {

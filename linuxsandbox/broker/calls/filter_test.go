@@ -79,3 +79,28 @@ func TestBrokerKnowsWhatIsTold(t *testing.T) {
 		t.Errorf("asked %v\nknown %v", asked, known)
 	}
 }
+
+// TestBrokerKnowsWhatIsLookedUp: the same for the calls that only look up.
+func TestBrokerKnowsWhatIsLookedUp(t *testing.T) {
+	others := filter.Asked(filter.Options{Ask: true})
+	known := map[string]bool{"fstatat": true} // another name of newfstatat
+	for _, c := range Lookups {
+		known[c.Name] = true
+		if n, here := libraryNumbers(t, runtime.GOARCH)[c.Name]; here && n != c.NR {
+			t.Errorf("%s has the number %d, the library says %d", c.Name, c.NR, n)
+		}
+		p := prototypes[c.Name]
+		if c.Path != position(p, "path") || c.Dir != position(p, "dir") {
+			t.Errorf("%s: %+v, want %q", c.Name, c, p)
+		}
+	}
+	for _, name := range filter.Asked(filter.Options{Ask: true, AskLooks: true}) {
+		if runtime.GOARCH == "amd64" && !slices.Contains(others, name) && !known[name] {
+			t.Errorf("the filter asks about %s, and no handler knows it", name)
+		}
+		delete(known, name)
+	}
+	if len(known) > 0 {
+		t.Errorf("the filter never asks about %v", known)
+	}
+}

@@ -14,6 +14,9 @@ var oldMetadataCalls = []Metadata{
 	{unix.SYS_FUTIMESAT, "futimesat", 0, 1, None, false, changeTimeval, 2},
 }
 
+// oldLookups are calls that newer architectures lack.
+var oldLookups = []File{lookup(unix.SYS_STAT, "stat", None, 0), lookup(unix.SYS_LSTAT, "lstat", None, 0), lookup(unix.SYS_READLINK, "readlink", None, 0)}
+
 // oldFileCalls are calls that newer architectures lack.
 var oldFileCalls = []File{
 	{unix.SYS_OPEN, "open", Open, None, 0, None, None, 1},

@@ -6,4 +6,5 @@ package calls
 var (
 	oldMetadataCalls []Metadata
 	oldFileCalls     []File
+	oldLookups       []File
 )

@@ -85,6 +85,27 @@ func (w *Walker) Straight(c Caller, m Name) (int, error) {
 	return kernel.Openat2(w.root, m.Path, unix.O_PATH|unix.O_CLOEXEC, unix.RESOLVE_IN_ROOT|unix.RESOLVE_NO_SYMLINKS)
 }
 
+// Looked returns the path in the policy that m gives, with its links and "..". It is for records, never for decisions.
+func (w *Walker) Looked(c Caller, m Name) (string, error) {
+	if err := w.Look(c); err != nil {
+		return "", err
+	}
+	if strings.HasPrefix(m.Path, "/") {
+		for _, p := range w.places {
+			if path := filepath.Clean(m.Path); sandbox.Covers(p.dir, path) && !sandbox.CoveredBy(w.shown, path) {
+				return p.policy + strings.TrimPrefix(path, p.dir), nil
+			}
+		}
+		return m.Path, nil
+	}
+	base, err := m.base(c.Thread(), 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(base)
+	return w.PolicyPath(base) + "/" + m.Path, nil
+}
+
 // HostPath returns the host's path of an open file of the command.
 func (w *Walker) HostPath(fd int) string {
 	return strings.TrimPrefix(w.PolicyPath(fd), HostsOwn)

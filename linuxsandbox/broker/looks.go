@@ -1,0 +1,185 @@
+//go:build linux
+
+package broker
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a command on a draft did is right while nothing changes that it depended on. With Spec.Looks the filter asks about
+// each call that names a file, and the broker passes the name on before the call happens. Calls that only look up
+// then proceed: the record says what may be stale, and protects nothing. A command that changes a path after the broker
+// has read it deceives the person about nothing: what is kept is what was shown, and the file worker keeps it under the policy.
+
+// looks passes on the names that a command looks up.
+type looks struct {
+	walk *pathwalk.Walker
+	to   func(path string) // see sandbox.Command.Looked
+	// keeper is its PID. Its thread has the filter too, and its memory is closed, as that of its child is until the
+	// program starts: until begun is set.
+	keeper int
+	begun  bool
+}
+
+// looksOf begins with what the keeper looks up for the command, whose calls cannot be read.
+func looksOf(o Options, walk *pathwalk.Walker) *looks {
+	if !o.Order.Looks {
+		return nil
+	}
+	h := &looks{walk: walk, to: o.Command.Looked, keeper: o.Keeper}
+	h.to(o.Command.Dir)
+	for _, name := range sandbox.Programs(o.Command.Path, o.Command.Env) {
+		h.to(name)
+		if fd, err := kernel.OpenPath(name); err == nil {
+			h.interpreters(fd, kernel.OpenPath)
+			break
+		}
+	}
+	return h
+}
+
+// note passes on what a call names. proceeds: the call only looks it up.
+func (h *looks) note(n *notify.Notification) (proceeds bool) {
+	if c := calls.MetadataOf(n.NR); c != nil {
+		m, err := c.File(n)
+		h.name(n, m, err)
+		return false
+	}
+	c := calls.FileOf(n.NR)
+	if proceeds = c == nil; proceeds {
+		if c = calls.LookupOf(n.NR); c == nil {
+			return false
+		}
+	}
+	if emptied := c.Kind == calls.Creat || c.Kind == calls.Open && c.Flags(n)&unix.O_TRUNC != 0; c.Kind != calls.Symlink && !emptied {
+		m, err := c.First(n)
+		h.name(n, m, err)
+		if m.Itself = m.Path == ""; c.Kind == calls.Execute && err == nil {
+			if fd, err := h.walk.Open(n, m); err == nil {
+				h.interpreters(fd, func(path string) (int, error) {
+					return h.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: path})
+				})
+			}
+		}
+	}
+	if c.Path2 != calls.None {
+		m, err := c.Second(n)
+		h.name(n, m, err)
+	}
+	return proceeds || c.Kind == calls.Access && c.Flags(n)&unix.W_OK == 0
+}
+
+// name passes on m, which could be read unless err is set.
+func (h *looks) name(n *notify.Notification, m pathwalk.Name, err error) {
+	switch {
+	case err == nil && (m.Itself || m.Path == ""), err == unix.EFAULT, err == unix.ENAMETOOLONG, err == unix.EINVAL, err == unix.ESRCH:
+		return // it names nothing, or looks nothing up
+	case err != nil:
+		if h.begun && kernel.ProcessOf(n.Thread()) != h.keeper {
+			h.to("")
+		}
+		return
+	}
+	h.begun = true
+	path, err := h.walk.Looked(n, m)
+	if err != nil {
+		path = ""
+	} else if kernelPlace(path) {
+		h.behind(n, m, path)
+		return
+	}
+	h.to(path)
+	if up := strings.Index(path, "/../"); up > 0 {
+		h.to(path[:up]) // a link, perhaps
+		if s, err := h.walk.Spot(n, m); err == nil {
+			h.to(s.Full())
+			s.Close()
+		}
+	}
+}
+
+// kernelPlace reports whether the kernel itself makes up what is at path, differently each time.
+func kernelPlace(path string) bool {
+	return sandbox.CoveredBy([]string{"/proc", "/sys", kernel.DevDir}, path)
+}
+
+// behind passes on the path to which one in a kernel place leads, as /proc/self/cwd/x does. What is there about the
+// network is not what it would be without a draft.
+func (h *looks) behind(n *notify.Notification, m pathwalk.Name, path string) {
+	to := path
+	if fd, err := h.walk.Open(n, m); err == nil {
+		to = h.walk.PolicyPath(fd)
+		unix.Close(fd)
+	} else if s, err := h.walk.Spot(n, m); err == nil {
+		to = s.Full()
+		s.Close()
+	}
+	if !kernelPlace(to) {
+		h.to(to)
+	} else if strings.Contains(to+"/", "/net/") {
+		h.to("")
+	}
+}
+
+// interpreters passes on the programs that the kernel opens for the program fd, which it closes: no call names them.
+func (h *looks) interpreters(fd int, open func(path string) (int, error)) {
+	for range 6 { // the kernel's own bound is 5
+		path, err := interpreterOf(fd)
+		unix.Close(fd)
+		if err != nil {
+			h.to("")
+		}
+		if path == "" {
+			return
+		}
+		h.to(path)
+		if fd, err = open(path); err != nil {
+			return
+		}
+	}
+	unix.Close(fd)
+}
+
+// interpreterOf returns the interpreter of a script or of an ELF program (elf(5)), "" for none.
+func interpreterOf(fd int) (string, error) {
+	f, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(f)
+	head := make([]byte, 4096)
+	n, err := unix.Pread(f, head, 0)
+	if err != nil {
+		return "", err
+	}
+	head = head[:n]
+	if line, script := bytes.CutPrefix(head, []byte("#!")); script {
+		line, _, _ = bytes.Cut(line, []byte("\n"))
+		return append(strings.Fields(string(line)), "")[0], nil
+	}
+	if !bytes.HasPrefix(head, []byte("\x7fELF")) || n < 64 {
+		return "", nil
+	}
+	word := binary.NativeEndian
+	at, size, count := word.Uint64(head[32:]), uint64(word.Uint16(head[54:])), word.Uint16(head[56:])
+	for ; count > 0 && size >= 56 && at <= uint64(n) && at+size <= uint64(n); at, count = at+size, count-1 {
+		if part := head[at:]; word.Uint32(part) == 3 { // PT_INTERP
+			name := make([]byte, min(word.Uint64(part[32:]), kernel.MaxPath))
+			_, err = unix.Pread(f, name, int64(word.Uint64(part[8:])))
+			name, _, _ = bytes.Cut(name, []byte{0})
+			return string(name), err
+		}
+	}
+	return "", nil
+}
