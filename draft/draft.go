@@ -261,7 +261,8 @@ func makeUpper(root, upper string) error {
 func (d *Draft) Touch(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, known := d.data.Touched[fileName{path}]; known || len(d.data.Touched) >= maxEntries {
+	below := func(r root) bool { return sandbox.Covers(r.Path, path) }
+	if _, known := d.data.Touched[fileName{path}]; known || len(d.data.Touched) >= maxEntries || !slices.ContainsFunc(d.data.Roots, below) {
 		return
 	}
 	if is, err := look(path); err == nil {

@@ -23,7 +23,7 @@ import (
 	"codeagent/sandbox"
 )
 
-var _ = backendtest.Tests("codeagent/draft")
+var tests = backendtest.Tests("codeagent/draft")
 
 func TestMain(m *testing.M) { backendtest.Main(m) }
 

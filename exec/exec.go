@@ -64,6 +64,9 @@ type Options struct {
 	Begins func(sandbox.Policy) error
 	// Versions is as in sandbox.Command.
 	Versions func(top, name string) sandbox.Versions
+	// Draft, if set, is what the backend works on; its changes are noted there. Nothing runs outside the sandbox then,
+	// since that would change the files themselves.
+	Draft Draft
 	// Alive, if set, returns a file for sandbox.Command.Alive, which is closed once the command runs; nil: none.
 	Alive func() *os.File
 }
@@ -225,6 +228,9 @@ func (r *Runner) resolve(p sandbox.Policy) (resolved.Backend, resolved.Policy, e
 	if p.Unconfined {
 		b = r.options.None
 	}
+	if p.Unconfined && r.options.Draft != nil {
+		return nil, resolved.Policy{}, cannot("draft", errors.New("the session works on a draft, and a command outside the sandbox would change the files themselves"))
+	}
 	if b == nil {
 		return nil, resolved.Policy{}, cannot("backend", errors.New("no sandbox backend for this policy"))
 	}
@@ -253,8 +259,7 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 	if strings.Contains(path, "/") && !filepath.IsAbs(path) {
 		path = filepath.Join(c.Dir, path)
 	}
-	changed := r.options.Trees.changes(p, c.by())
-	var draft sandbox.Draft
+	draft, changed := r.changes(p, c.by())
 	if c.Draft != nil {
 		draft, changed = c.Draft, c.Draft.Touch
 	}
@@ -264,6 +269,18 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Reads: c.served != nil, Observer: c.Observer, Learn: c.Learn,
 		Changed: changed, Looked: c.Looked, Versions: r.options.Versions, Listens: c.listens,
 	}, nil
+}
+
+// changes returns what a command's changes are reported to, and the draft that they go to; nil: none.
+func (r *Runner) changes(p sandbox.Policy, by string) (sandbox.Draft, func(path string)) {
+	changed, on := r.options.Trees.changes(p, by), r.options.Draft
+	if on == nil {
+		return nil, changed
+	}
+	return on, func(path string) {
+		on.Touch(path)
+		changed(path)
+	}
 }
 
 // alive is Options.Alive, which the caller closes.

@@ -25,10 +25,11 @@ func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.ChangeOb
 		return nil, cannot("file worker", err)
 	}
 	defer theirOut.Close()
+	on, changed := r.changes(p, anEdit)
 	cmd := sandbox.Command{
 		Path: sandbox.FileWorker, Args: []string{"file-worker"}, Dir: "/", Env: []string{},
 		Stdin: theirIn, Stdout: theirOut, Observer: k,
-		Changed: r.options.Trees.changes(p, anEdit), Alive: r.alive(),
+		Draft: on, Changed: changed, Alive: r.alive(),
 	}
 	defer cmd.Alive.Close()
 	r.unseen(p, anEdit)

@@ -49,7 +49,9 @@ type Backend struct {
 	namespaces *netns.Namespaces
 	// groups and brokers.Files are shared by a backend and those apart from it, but for the Files of drafts. apart:
 	// another one closes groups; shares: another one closes Files.
-	groups  *cgroup.Groups
+	groups *cgroup.Groups
+	// view is set while the session works on a draft.
+	view    *view
 	apart   bool
 	shares  bool
 	brokers broker.Session
@@ -136,7 +138,7 @@ func (b *Backend) beside(files *judge.Files) (*Backend, error) {
 			}
 			return img, err
 		}),
-		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup, Proxy: b.outside.Proxy}, groups: b.groups, globs: plan.NewGlobs(globWait), apart: true, shares: files == b.brokers.Files,
+		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup, Proxy: b.outside.Proxy}, groups: b.groups, globs: plan.NewGlobs(globWait), view: b.view, apart: true, shares: files == b.brokers.Files,
 		guards: map[string]*guard{}, holders: map[string]*holder{},
 	}
 	out.brokers.Files = files
@@ -187,6 +189,7 @@ func (b *Backend) Close() error {
 	if was {
 		return nil
 	}
+	b.view.close(b)
 	b.namespaces.Close()
 	b.brokers.Net.Close()
 	b.brokers.Close()

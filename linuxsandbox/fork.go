@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"unsafe"
@@ -39,7 +40,9 @@ var keeperCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OV
 
 // namespaces are the namespaces that a keeper joins.
 type namespaces struct {
-	user, net int // descriptors; -1: none
+	user, net, mount int // descriptors; -1: none
+	// newNet means that the keeper gets a network namespace, as the first of its session.
+	newNet bool
 	// hostPIDs means that the keeper gets no PID namespace.
 	hostPIDs bool
 }
@@ -49,7 +52,7 @@ func (b *Backend) joinedBy(s *spec.Spec) *namespaces {
 	if s.Mounts == nil {
 		return nil
 	}
-	j := &namespaces{user: b.namespaces.User, net: b.namespaces.Net, hostPIDs: s.Mounts.HostProc}
+	j := &namespaces{user: b.namespaces.User, net: b.namespaces.Net, mount: b.view.namespace(), hostPIDs: s.Mounts.HostProc}
 	if s.HostNet == 0 {
 		j.net = -1
 	}
@@ -78,7 +81,7 @@ func forkKeeper(image int, join *namespaces, files []int, setsid bool) (int, err
 		c.Call("session", unix.SYS_SETSID)
 	}
 	if join != nil && join.user >= 0 {
-		keepCaps(c)
+		keepCaps(c, join.newNet)
 	}
 	root, err := unix.BytePtrFromString("/")
 	if err != nil {
@@ -130,16 +133,19 @@ func cloneKeeper(image int, made *netns.Namespaces, hostPIDs bool, files []int) 
 }
 
 // keepCaps makes the child retain keeperCaps across its exec, where a user other than 0 loses all
-// capabilities except the ambient ones.
-func keepCaps(c *kernel.Child) {
-	mask := uint32(0)
-	for _, one := range keeperCaps {
+// capabilities except the ambient ones. network: with those that set up a network.
+func keepCaps(c *kernel.Child, network bool) {
+	mask, kept := uint32(0), keeperCaps
+	if network {
+		kept = append(slices.Clone(kept), netns.Caps...)
+	}
+	for _, one := range kept {
 		mask |= 1 << one
 	}
 	head := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	caps := &[2]unix.CapUserData{{Effective: mask, Permitted: mask, Inheritable: mask}}
 	c.Call("capabilities", unix.SYS_CAPSET, c.Pin(unsafe.Pointer(head)), c.Pin(unsafe.Pointer(caps)))
-	for _, one := range keeperCaps {
+	for _, one := range kept {
 		c.Call("capabilities", unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, one)
 	}
 }
@@ -150,9 +156,15 @@ func (j *namespaces) before(keeper *kernel.Child) *kernel.Child {
 	if !j.hostPIDs {
 		keeper.Flags |= unix.CLONE_NEWPID
 	}
+	if j.newNet {
+		keeper.Flags |= unix.CLONE_NEWNET
+	}
 	c := &kernel.Child{Name: "vfork", Next: keeper}
 	if j.user >= 0 {
 		c.Call("join the user namespace", unix.SYS_SETNS, uintptr(j.user), unix.CLONE_NEWUSER)
+	}
+	if j.mount >= 0 {
+		c.Call("join the draft", unix.SYS_SETNS, uintptr(j.mount), unix.CLONE_NEWNS)
 	}
 	if j.net >= 0 {
 		c.Call("join the network namespace", unix.SYS_SETNS, uintptr(j.net), unix.CLONE_NEWNET)

@@ -29,6 +29,9 @@ func (*Backend) Apart() (*Backend, error) { return nil, ErrNotLinux }
 // OnDrafts returns ErrNotLinux.
 func (*Backend) OnDrafts() (*Backend, error) { return nil, ErrNotLinux }
 
+// WorkOn returns ErrNotLinux.
+func (*Backend) WorkOn(sandbox.Draft, []string) error { return ErrNotLinux }
+
 // Ready returns ErrNotLinux.
 func (*Backend) Ready() error { return ErrNotLinux }
 

@@ -131,7 +131,11 @@ func (b *Backend) openSession(hostPIDs bool) (o firstKeeper, err error) {
 	defer null.Close()
 	o.keeper, err = b.newKeeper(!hostPIDs, func(helper image, control int) (int, error) {
 		fd := int(null.Fd())
-		return cloneKeeper(helper.fd, o.made, hostPIDs, []int{fd, fd, fd, control})
+		files := []int{fd, fd, fd, control}
+		if v := b.view; v != nil { // only in its user namespace can it be joined
+			return forkKeeper(helper.fd, &namespaces{user: v.user, net: -1, mount: v.mount, newNet: true, hostPIDs: hostPIDs}, files, false)
+		}
+		return cloneKeeper(helper.fd, o.made, hostPIDs, files)
 	})
 	if err == nil {
 		err = o.made.Open(o.keeper.pid, asRoot())

@@ -55,7 +55,11 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 	if err != nil {
 		return nil, startError("policy", err)
 	}
-	if cmd.Draft != nil {
+	if v := b.view; v != nil {
+		if err := v.fits(ready); err != nil {
+			return nil, err
+		}
+	} else if cmd.Draft != nil {
 		if err := ready.OnDraft(p, cmd.Draft, f); err != nil {
 			return nil, startError("draft", err)
 		}

@@ -111,6 +111,14 @@ func keeperMain() int {
 		_ = opened()
 		return refuse(out, "spec", err)
 	}
+	if order.Mounts != nil && order.Mounts.Base {
+		if err := mountBase(order.Mounts.Overlays); err != nil {
+			return refuse(out, "draft", err)
+		}
+		_ = out.report(control.FrameReady, spec.Facts{})
+		_ = out.proceed() // until codeagent holds the namespace
+		return 0
+	}
 	t := &task{Spec: order, lastFD: lastFD}
 	var rules []spec.Rule
 	if t.Mounts != nil {

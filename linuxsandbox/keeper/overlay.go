@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
@@ -33,6 +34,29 @@ func (m *mounter) takeOverlays() error {
 		}
 		unix.Close(m.writable[i].fd)
 		m.writable[i] = t
+	}
+	return nil
+}
+
+// mountBase attaches overlays in a namespace that later keepers copy. The kernel gives an upper layer to one overlay
+// alone, but a copy of a namespace has the same overlays. All are made before one is attached: a root may lie in another.
+func mountBase(overlays []spec.Overlay) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return os.NewSyscallError("make mounts private", err)
+	}
+	var all []tree
+	for _, o := range overlays {
+		t, err := newOverlay(o)
+		if err != nil {
+			return fmt.Errorf("draft of %s: %w", o.Path, err)
+		}
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b tree) int { return strings.Compare(a.path, b.path) })
+	for _, t := range all {
+		if err := t.putAt(t.path); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ package netns
 import (
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -68,6 +69,9 @@ func HostNet() (uint64, error) {
 	return cookie, os.NewSyscallError("getsockopt SO_NETNS_COOKIE", err)
 }
 
+// Caps are the capabilities with which an ordinary user's first process sets up the network.
+var Caps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE}
+
 // Clone returns how the first process is cloned into the namespaces, with the capabilities to set
 // them up. For root there is no user namespace: root already has the capabilities, and inside a
 // user namespace it could not reach the files of other users.
@@ -77,15 +81,15 @@ func (n *Namespaces) Clone(root bool) *syscall.SysProcAttr {
 		sys.Cloneflags |= unix.CLONE_NEWUSER
 		sys.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 		sys.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-		sys.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE}
+		sys.AmbientCaps = slices.Clone(Caps)
 	}
 	return sys
 }
 
 // Open opens the namespaces of the first process.
 func (n *Namespaces) Open(pid int, root bool) (err error) {
-	if n.Net, err = openNamespace(pid, "net"); err == nil && !root {
-		n.User, err = openNamespace(pid, "user")
+	if n.Net, err = OpenNamespace(pid, "net"); err == nil && !root {
+		n.User, err = OpenNamespace(pid, "user")
 	}
 	return err
 }
@@ -132,7 +136,8 @@ func (n *Namespaces) socket(domain, kind int) (int, error) {
 	return int(c.Result), nil
 }
 
-func openNamespace(pid int, kind string) (int, error) {
+// OpenNamespace opens a namespace of a process.
+func OpenNamespace(pid int, kind string) (int, error) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/ns/"+kind, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, &os.PathError{Op: "open", Path: "the " + kind + " namespace", Err: err}

@@ -18,6 +18,8 @@ type Mounts struct {
 	Writable []string
 	// Overlays are write roots that are folders, and that the command sees with changes of its own.
 	Overlays []Overlay
+	// Base: the keeper mounts Overlays alone, in a namespace that later keepers copy, and then ends.
+	Base bool
 	// Temp is the private folder that the command sees at each path of Private.
 	Temp    string
 	Private []string
