@@ -310,5 +310,18 @@ func (d *Draft) save() error {
 	return hostfile.Write(filepath.Join(d.dir, recordName), data, 0o600)
 }
 
+// Dir is its folder.
+func (d *Draft) Dir() string { return d.dir }
+
+// Close ends the work on the draft, and removes it if nothing is in it.
+func (d *Draft) Close() error {
+	if list, err := d.Changes(); err == nil && len(list) == 0 {
+		return d.Drop()
+	} else if errors.Is(err, fs.ErrNotExist) { // it was dropped
+		return nil
+	}
+	return d.Save()
+}
+
 // Drop removes the draft.
 func (d *Draft) Drop() error { return hostfile.RemoveAll(d.dir) }

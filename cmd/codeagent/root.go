@@ -97,6 +97,7 @@ func newRoot(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	p.StringArrayVarP(&f.Settings, "config", "c", nil, "set one setting, as key=value")
 	p.StringVar(&f.Log, "log", "", "add a line to this file for each event; - is stderr")
 	p.StringVar(&f.LogLevel, "log-level", "", "log events of this level and above: "+strings.Join(eventlog.Levels(), ", ")+" (default info)")
+	cli.DraftFlag(root.Flags(), f)
 	attach.Flag(root.Flags(), &o.Images)
 	root.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "keep no session of this run")
 	mcp := mcpcmd.New(s, f)

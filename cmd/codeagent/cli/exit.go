@@ -12,6 +12,7 @@ import (
 	"codeagent/sandbox"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Exit statuses of codeagent; `codeagent sandbox` returns the command's own.
@@ -180,8 +181,19 @@ type Flags struct {
 	Hosts, FetchHosts, Settings []string
 	// Log names the file of the log, "-" for stderr; LogLevel names the level from which on events are logged.
 	Log, LogLevel string
+	// Draft is the draft that the session works on: NewDraft, an ID, or "" for the files.
+	Draft string
 	// DenyRead and Sockets are flags of `codeagent sandbox` only.
 	DenyRead, Sockets []string
+}
+
+// NewDraft makes a draft.
+const NewDraft = "new"
+
+// DraftFlag declares --draft.
+func DraftFlag(fl *pflag.FlagSet, f *Flags) {
+	fl.StringVar(&f.Draft, "draft", "", "work on a draft: nothing is in your files before you keep it; =ID continues with that one")
+	fl.Lookup("draft").NoOptDefVal = NewDraft
 }
 
 // ExplainArguments makes every command say which arguments it takes when it gets too many

@@ -140,8 +140,9 @@ type Base struct {
 	Servers    *servers.Servers // nil without MCP servers
 	reviewer   *agent.Reviewer  // may be nil
 	Record     *record
-	Undo       *undo.History // nil; noUndo is the reason
+	Undo       *undo.History // nil; noUndo is the reason, or the session works on a draft
 	noUndo     error
+	kept       *undo.History   // of what is kept of drafts; nil as Undo, but not on a draft
 	Without    *without.Memory // what programs did without; damaged is what is wrong with its file
 	damaged    error
 	images     []model.Image // of -i, until the first message takes them
@@ -493,6 +494,9 @@ func (ses *Session) Begin() {
 		screen.Emit(event.Notice{Level: word.LevelWarning, Text: "telemetry: " + p})
 	}
 	screen.Emit(ses.start)
+	if ses.Workspace.Draft != nil {
+		screen.Emit(event.Notice{Level: word.LevelInfo, Text: "this session works on a draft: nothing is in your files before you keep it"})
+	}
 	ses.Record.showPast(screen.Emit, ses.tools, ses.Options)
 	if used := ses.Record.used(); used != (model.Usage{}) {
 		screen.Face.Emit(event.UsageUpdated{Total: used}) // the face alone: no answer was read
@@ -580,27 +584,32 @@ func (ses *Base) openUndo() {
 	store := undo.New(ses.Workspace.Paths.Undo)
 	if ses.Undo, ses.noUndo = store.Open(id); ses.noUndo != nil {
 		ses.Undo = nil
+		return
+	}
+	if ses.kept = ses.Undo; ses.Workspace.Draft != nil {
+		ses.Undo = nil // its changes are not in the files
 	} else {
 		ses.Undo.Careless = ses.Workspace.Config.Unkept == "allow"
 		if ses.Record != nil {
 			ses.Record.Log.Turn = ses.Undo.Next
 		}
-		ses.Workspace.AtClose(ses.closeUndo)
 	}
+	ses.Workspace.AtClose(ses.closeUndo)
 	go store.Sweep() // nothing waits for it
 }
 
 // closeUndo discards a history that cannot be used any more.
 func (ses *Base) closeUndo() error {
 	if ses.Record == nil {
-		return ses.Undo.Discard() // what is left is swept later
+		return ses.kept.Discard() // what is left is swept later
 	}
-	return ses.Undo.Close()
+	return ses.kept.Close()
 }
 
 // Command runs a command of the user's; /undo restores what it changed, as after a turn.
 func (ses *Session) Command(ctx context.Context, command string) error {
 	ses.sends()
+	defer ses.saveDraft()
 	if ses.Undo != nil {
 		ses.Undo.Begin("! " + command)
 		defer ses.Undo.End()
@@ -627,6 +636,7 @@ func (ses *Session) Remember(ctx context.Context, file, line string) (undone boo
 // run gets the images of -i, after those that its text numbers.
 func (ses *Session) Turn(ctx context.Context, in agent.Input) error {
 	ses.sends()
+	defer ses.saveDraft()
 	if ses.Undo != nil {
 		ses.Undo.Begin(in.Text)
 		defer ses.Undo.End()

@@ -75,7 +75,7 @@ func (ses *Base) restrict(c providers.Chosen) error {
 		}
 	}
 	return ses.Gate.SetModel(approvals.ModelRules{
-		ReadOnly: c.Rules.Sandbox == config.ReadOnly, MustJustify: c.Rules.MustJustify, NoOutside: !c.Rules.MayAskOutside,
+		ReadOnly: c.Rules.Sandbox == config.ReadOnly, MustJustify: c.Rules.MustJustify, NoOutside: !c.Rules.MayAskOutside || ses.Workspace.Draft != nil,
 		Fixed: c.Rules.Sandbox == config.ReadOnly && len(ses.Workspace.Config.Managed("models.")) > 0,
 	})
 }

@@ -3,10 +3,13 @@ package conversation
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"codeagent/draft"
+	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
@@ -55,18 +58,21 @@ func (ses *Session) Try(ctx context.Context, command string) (d *draft.Draft, er
 // KeepDraft makes changes of a draft in the files, under the session's policy and as a turn, so that /undo takes them
 // back. Without a change in list it drops them all. What could not be kept stays in the draft.
 func (ses *Session) KeepDraft(ctx context.Context, d *draft.Draft, list []draft.Change) (kept []draft.Change, left []draft.Left, err error) {
-	typed := "!! " + d.Command()[len(d.Command())-1]
+	typed, runner := "!! "+d.Command()[len(d.Command())-1], ses.Workspace.Runner
+	if d == ses.Workspace.Draft {
+		typed, runner = "/draft keep", ses.Workspace.Real
+	}
 	if len(list) > 0 {
 		ses.sends()
 		var before sandbox.ChangeObserver
-		if ses.Undo != nil {
-			ses.Undo.Begin(typed)
-			defer ses.Undo.End()
-			call := ses.Undo.Call()
+		if ses.kept != nil {
+			ses.kept.Begin(typed)
+			defer ses.kept.End()
+			call := ses.kept.Call()
 			defer call.Settle()
 			before = call
 		}
-		files, err := ses.Workspace.Runner.Files(ctx, ses.Gate.Ungranted(), before)
+		files, err := runner.Files(ctx, ses.Gate.Ungranted(), before)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -87,9 +93,22 @@ func (ses *Session) KeepDraft(ctx context.Context, d *draft.Draft, list []draft.
 	if len(paths) > 0 {
 		words = "The user kept what it changed in: " + short.List(paths, 40)
 	}
-	ses.Note("[About the command on a draft: " + short.Cut(strings.Join(strings.Fields(typed), " "), 200) + ". " + words + ".]")
+	about := "[About the command on a draft: " + short.Cut(strings.Join(strings.Fields(typed), " "), 200) + ". "
+	if d == ses.Workspace.Draft {
+		about = "[About this session's draft, a copy of the files on which it worked until now. "
+	}
+	ses.Note(about + words + ".]")
 	if len(left) > 0 {
 		return kept, left, nil
 	}
 	return kept, nil, d.Drop()
+}
+
+// saveDraft notes what the draft knows, for the case that codeagent is killed.
+func (ses *Session) saveDraft() {
+	if d := ses.Workspace.Draft; d != nil {
+		if err := d.Save(); err != nil && !errors.Is(err, fs.ErrNotExist) { // it was dropped
+			ses.face.Emit(event.Notice{Level: word.LevelError, Text: "the draft: " + err.Error()})
+		}
+	}
 }

@@ -98,6 +98,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	fl.StringVar(&x.KeepTemp, "keep-temp", "", "copy the files and folders that commands leave in the session's own /tmp to this folder")
 	fl.StringVar(&x.schema, "output-schema", "", "the answer must fit the JSON Schema in this file")
 	attach.Flag(fl, &x.Images)
+	cli.DraftFlag(fl, f)
 	x.codex.add(fl)
 	cmd.AddCommand(newExecFrom(s, f, &x, "resume", "Resume an earlier session", false),
 		newExecFrom(s, f, &x, "fork", "Resume a copy of an earlier session", true))
@@ -202,6 +203,9 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 	}
 	if ses.Tour != nil {
 		ses.ReportTourFiles()
+	}
+	if d := base.Workspace.Draft; d != nil {
+		fmt.Fprintln(s.Err, "codeagent: what changed is on a draft, and not in your files: codeagent try --draft "+d.ID())
 	}
 	return statusOf(ctx, err, printer, x)
 }

@@ -44,6 +44,7 @@ func interactiveFrom(s cli.Stdio, f *cli.Flags, use, short string, fork bool, lo
 			return Run(cmd.Context(), s, *f, o, rest)
 		},
 	}
+	cli.DraftFlag(cmd.Flags(), f)
 	attach.Flag(cmd.Flags(), &o.Images)
 	r.Add(cmd, strings.Fields(use)[0])
 	return cmd

@@ -15,6 +15,7 @@ import (
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/draft"
 	"codeagent/exec"
+	"codeagent/hostfile"
 	"codeagent/internal/visible"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -82,6 +83,12 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 		t.draft, err = draft.Open(ws.Paths.Drafts, x.draft)
 		if errors.Is(err, draft.ErrNone) {
 			err = cli.Hinted(cli.ExitFailed, fmt.Errorf("there is no draft %s", visible.Line(x.draft)))
+		}
+		if err == nil { // a session may work on it
+			unlock, locked := hostfile.Lock(t.draft.Dir())
+			if err = locked; err == nil {
+				defer unlock()
+			}
 		}
 	} else if t.draft, err = draft.New(ws.Paths.Drafts, ws.Folder, argv, ws.Policy); err == nil {
 		err = t.run(ctx, argv)

@@ -54,7 +54,7 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 		}
 		if err == nil {
 			backend, ws.MadeGit = ws.linux, func() []string {
-				return madeGit(ws.Paths.MadeGit, ws.Folder, sandbox.PathsOf(ws.Policy.Write), ws.linux.MadeGit())
+				return madeGit(ws.Paths.MadeGit, ws.Folder, sandbox.PathsOf(ws.Policy.Write), ws.commands().MadeGit())
 			}
 			ws.AtClose(func() error { return noteMadeGit(ws.Paths.MadeGit, ws.linux.MadeGit()) })
 		}

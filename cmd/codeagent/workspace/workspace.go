@@ -17,6 +17,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
+	"codeagent/draft"
 	"codeagent/exec"
 	"codeagent/exec/verdict"
 	"codeagent/gitrun"
@@ -73,7 +74,12 @@ type Workspace struct {
 	MadeGit func() []string
 	// Trees are the commands, servers and edits of the session, and what they changed.
 	Trees exec.Trees
-	Live  func() sandbox.Policy
+	// Draft is what the session works on; nil: on the files. Real is a runner for these; drafted is the backend of
+	// all else then.
+	Draft   *draft.Draft
+	Real    *exec.Runner
+	drafted *linuxsandbox.Backend
+	Live    func() sandbox.Policy
 }
 
 // Open reads the settings and builds the policy and the runner.
@@ -157,6 +163,11 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 	if err != nil {
 		return err
 	}
+	if f.Draft != "" {
+		if backend, err = ws.workOnDraft(f.Draft, backend); err != nil {
+			return err
+		}
+	}
 	ws.Runner = runnerOf(ws, backend, exec.Plain{})
 	if ws.used = backend; !ws.forOne {
 		ws.git.Git = ws.newGit(backend)
@@ -174,7 +185,7 @@ func runnerOf(ws *Workspace, backend, none resolved.Backend) *exec.Runner {
 		ground = nil // nothing is kept from commands
 	}
 	return exec.New(exec.Options{
-		Backend: backend, None: none, SpillDir: ws.Paths.Output,
+		Backend: backend, None: none, Draft: ws.draft(), SpillDir: ws.Paths.Output,
 		SpillAll: ws.Config.Sandbox.Limits.OutputAllMB << 20, Environ: ws.Stdio.Environ, Files: ws.Files,
 		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants, Trees: &ws.Trees, Ground: ground, Versions: ws.git.versions,
 		Alive: func() *os.File {
@@ -192,7 +203,7 @@ func (ws *Workspace) Apart() (r *exec.Runner, over func(), err error) {
 	if ws.linux == nil {
 		return ws.Runner, func() {}, nil
 	}
-	backend, err := ws.linux.Apart()
+	backend, err := ws.commands().Apart()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -203,6 +214,9 @@ func (ws *Workspace) Apart() (r *exec.Runner, over func(), err error) {
 func (ws *Workspace) OnDrafts() (r *exec.Runner, over func(), err error) {
 	if ws.linux == nil {
 		return ws.Runner, func() {}, nil // which has no drafts, and says so
+	}
+	if ws.Draft != nil {
+		return nil, nil, errors.New("the session itself works on a draft")
 	}
 	backend, err := ws.linux.OnDrafts()
 	if err != nil {
@@ -236,7 +250,7 @@ func (ws *Workspace) onlyRead() (sandbox.Policy, error) {
 func (ws *Workspace) newGit(backend resolved.Backend) *gitrun.Git {
 	o := gitrun.Options{Policy: ws.Policy}
 	if _, plain := backend.(exec.Plain); backend != nil && !plain {
-		ws.confined = exec.New(exec.Options{Backend: backend, Environ: ws.Stdio.Environ, Files: ws.Files, Trees: &ws.Trees})
+		ws.confined = exec.New(exec.Options{Backend: backend, Environ: ws.Stdio.Environ, Files: ws.Files, Trees: &ws.Trees, Draft: ws.draft()})
 		o.Runner, o.Program = ws.confined, ws.Program("git")
 	}
 	return gitrun.New(o)
