@@ -310,8 +310,8 @@ func (d *Draft) save() error {
 	return hostfile.Write(filepath.Join(d.dir, recordName), data, 0o600)
 }
 
-// Dir is its folder.
-func (d *Draft) Dir() string { return d.dir }
+// Lock makes the draft this process's, until unlock.
+func (d *Draft) Lock() (unlock func(), err error) { return hostfile.Lock(d.dir) }
 
 // Close ends the work on the draft, and removes it if nothing is in it.
 func (d *Draft) Close() error {

@@ -15,7 +15,6 @@ import (
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/draft"
 	"codeagent/exec"
-	"codeagent/hostfile"
 	"codeagent/internal/visible"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -85,7 +84,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 			err = cli.Hinted(cli.ExitFailed, fmt.Errorf("there is no draft %s", visible.Line(x.draft)))
 		}
 		if err == nil { // a session may work on it
-			unlock, locked := hostfile.Lock(t.draft.Dir())
+			unlock, locked := t.draft.Lock()
 			if err = locked; err == nil {
 				defer unlock()
 			}

@@ -7,7 +7,6 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/draft"
 	"codeagent/exec"
-	"codeagent/hostfile"
 	"codeagent/internal/short"
 	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
@@ -45,7 +44,7 @@ func (ws *Workspace) workOnDraft(which string, real resolved.Backend) (resolved.
 	if err != nil {
 		return nil, refused(err)
 	}
-	unlock, err := hostfile.Lock(d.Dir())
+	unlock, err := d.Lock()
 	if err != nil {
 		return nil, refused(err)
 	}
