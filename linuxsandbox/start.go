@@ -60,7 +60,7 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 			return nil, err
 		}
 	} else if cmd.Draft != nil {
-		if err := ready.OnDraft(p, cmd.Draft, f); err != nil {
+		if err := ready.OnDraft(cmd.Draft, f); err != nil {
 			return nil, startError("draft", err)
 		}
 	}

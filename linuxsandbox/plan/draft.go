@@ -12,14 +12,13 @@ import (
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
-	"codeagent/sandbox/resolved"
 
 	"golang.org/x/sys/unix"
 )
 
 // OnDraft has the command's changes go to d. A write root that is a file or is gone stays shut then: overlayfs
 // has layers of folders alone.
-func (p *Plan) OnDraft(policy resolved.Policy, d sandbox.Draft, f Facts) error {
+func (p *Plan) OnDraft(d sandbox.Draft, f Facts) error {
 	if err := draftable(f); err != nil {
 		return err
 	}
@@ -32,7 +31,7 @@ func (p *Plan) OnDraft(policy resolved.Policy, d sandbox.Draft, f Facts) error {
 	}
 	var roots []string
 	for i, rule := range p.Spec.Rules {
-		if rule.Access != spec.AccessWrite || rule.Path == policy.Temp {
+		if rule.Access != spec.AccessWrite {
 			continue
 		}
 		if !folder(rule.Path) {
