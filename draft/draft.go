@@ -323,5 +323,17 @@ func (d *Draft) Close() error {
 	return d.Save()
 }
 
+// Free is how many bytes are free where its changes are.
+func (d *Draft) Free() uint64 {
+	f, err := hostfile.OpenFolder(d.dir)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	var st unix.Statfs_t
+	_ = unix.Fstatfs(int(f.Fd()), &st) // 0
+	return st.Bfree * uint64(st.Bsize)
+}
+
 // Drop removes the draft.
 func (d *Draft) Drop() error { return hostfile.RemoveAll(d.dir) }

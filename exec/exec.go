@@ -121,6 +121,8 @@ type Command struct {
 	Draft Draft
 	// Looked is as in sandbox.Command.
 	Looked func(path string)
+	// Idle is as in sandbox.Command.
+	Idle bool
 	// Foreground passes the terminal and the three files below straight through (for
 	// `codeagent sandbox`). Nothing is captured then, and a Timeout of 0 means no limit.
 	Foreground bool
@@ -264,7 +266,7 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 		draft, changed = c.Draft, c.Draft.Touch
 	}
 	return sandbox.Command{
-		Named: r.temporary(p, c), Draft: draft, Alive: r.alive(), Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
+		Named: r.temporary(p, c), Draft: draft, Idle: c.Idle, Alive: r.alive(), Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Terminal: c.Terminal,
 		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Reads: c.served != nil, Observer: c.Observer, Learn: c.Learn,
 		Changed: changed, Looked: c.Looked, Versions: r.options.Versions, Listens: c.listens,

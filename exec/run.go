@@ -65,7 +65,7 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Si
 		return nil, err
 	}
 	defer cmd.Alive.Close()
-	if r.options.Begins != nil {
+	if r.options.Begins != nil && c.Draft == nil { // a draft changes no name on the host
 		if err := r.options.Begins(p); err != nil {
 			return nil, cannot("grants", err)
 		}

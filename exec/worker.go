@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"codeagent/exec/worker"
+	"codeagent/hostfile"
 	"codeagent/sandbox"
 )
 
@@ -40,6 +41,13 @@ func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.ChangeOb
 		return nil, err
 	}
 	return worker.New(ctx, process, in, out), nil
+}
+
+// FilesOn starts one that works on the draft d, and reports its changes there alone.
+func (r *Runner) FilesOn(ctx context.Context, p sandbox.Policy, d Draft) (*worker.Client, error) {
+	o := r.options
+	o.Draft, o.Trees = d, nil
+	return New(o).Files(ctx, draftPolicy(p, hostfile.OS{}), nil)
 }
 
 // anEdit names the changes of file workers.

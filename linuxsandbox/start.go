@@ -104,7 +104,7 @@ func startError(stage string, err error) *sandbox.StartError {
 
 // newCommand checks and converts the caller's command.
 func newCommand(cmd sandbox.Command) (spec.Command, error) {
-	c := spec.Command{Path: cmd.Path, Dir: cmd.Dir, Foreground: cmd.Foreground, Terminal: cmd.Terminal}
+	c := spec.Command{Path: cmd.Path, Dir: cmd.Dir, Foreground: cmd.Foreground, Terminal: cmd.Terminal, Idle: cmd.Idle}
 	if cmd.Path == "" || len(cmd.Args) == 0 {
 		return c, errors.New("no program is named")
 	}

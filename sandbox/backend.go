@@ -118,6 +118,8 @@ type Command struct {
 	// through links, of what is there or is not. "" means that something was not seen. It makes each of these calls
 	// slower, must not wait, and may be called twice for one name.
 	Looked func(path string)
+	// Idle gives the command the lowest priority, where a backend can do that.
+	Idle bool
 	// Learn, if set, is called for each refusal that a grant could lift. It returns at once what
 	// that one call may do, so one run shows all that a command needs. No Holder is asked then.
 	// What is protected or closed to reading (Policy.Protected, DenyRead) stays refused, and Learn

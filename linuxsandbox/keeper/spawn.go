@@ -74,6 +74,9 @@ func planChild(s *task, r *restriction) (c *kernel.Child, names []string, err er
 	if !s.Command.Foreground {
 		c.Call("session", unix.SYS_SETSID)
 	}
+	if s.Command.Idle {
+		c.Call("priority", unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, 19)
+	}
 	if s.Command.Terminal {
 		// Without force, the call does not take the terminal from another session, and it succeeds
 		// only for a session leader without a terminal.

@@ -132,6 +132,8 @@ type Command struct {
 	Foreground bool
 	// Terminal makes descriptor 0 the controlling terminal of the command's own session.
 	Terminal bool
+	// Idle gives the command the lowest priority.
+	Idle bool
 }
 
 // OwnFile is one of codeagent's files inside a write root, in its state before the command started.

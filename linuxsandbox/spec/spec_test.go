@@ -34,7 +34,7 @@ func exampleSpec() Spec {
 		LandlockABI: 7,
 		First:       true,
 		Probe:       true,
-		Command:     Command{Path: "sh", Args: []string{"sh", "-c", "echo \xff"}, Env: []string{"A=\xfe", "B=\u00e9"}, Dir: "/w", Foreground: true, Terminal: true},
+		Command:     Command{Path: "sh", Args: []string{"sh", "-c", "echo \xff"}, Env: []string{"A=\xfe", "B=\u00e9"}, Dir: "/w", Foreground: true, Terminal: true, Idle: true},
 	}
 }
 
