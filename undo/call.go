@@ -19,6 +19,10 @@ type Call struct {
 	touched map[*entry]bool
 	// found is what has changed; see Changed.
 	found found
+	// mine are the entries that no call of the turn had touched before, shared: it touched others too. Guarded by
+	// the history's mu.
+	mine   map[string]bool
+	shared bool
 }
 
 var _ sandbox.ChangeObserver = (*Call)(nil)
@@ -47,7 +51,9 @@ type entry struct {
 }
 
 // Call begins a call. The caller must call Settle when the call is over.
-func (s *History) Call() *Call { return &Call{history: s, touched: map[*entry]bool{}} }
+func (s *History) Call() *Call {
+	return &Call{history: s, touched: map[*entry]bool{}, mine: map[string]bool{}}
+}
 
 // BeforeChange records the present state: see sandbox.ChangeObserver.
 func (c *Call) BeforeChange(dir int, name, path string) {
@@ -99,8 +105,11 @@ func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
 			return nil, false, false
 		}
 		e.busy, mine = true, true
+		c.mine[p] = true
 	}
-	return e, mine, c.join(e)
+	fresh = c.join(e)
+	c.shared = c.shared || fresh && !mine
+	return e, mine, fresh
 }
 
 // join adds e to the entries of the call, and reports whether it is new there. The history's

@@ -191,6 +191,9 @@ func (c *Call) remade(e *entry, look *looker, out *lines) (isFolder bool) {
 	if err == nil {
 		out.add(c.left(e, s)...)
 	}
+	c.history.mu.Lock()
+	c.shared = c.shared || !c.mine[e.path]
+	c.history.mu.Unlock()
 	return err == nil && s.Kind == folder
 }
 
@@ -263,6 +266,7 @@ func (c *Call) Changed() sandbox.Changes {
 func (c *Call) foundNew(e *entry) {
 	c.history.mu.Lock()
 	defer c.history.mu.Unlock()
+	c.mine[e.path] = true
 	c.found.gone.note(c.history, e.path, &e.before, &e.before, e.after)
 	c.found.add(e.path, &e.before, e.after)
 }
