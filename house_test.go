@@ -156,6 +156,8 @@ var rooms = []room{
 	// The client of the file worker. Its users get no way to serve files outside the sandbox.
 	{path: "exec/worker", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
 	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "sandbox/named", "internal/fileworker", "internal/short", "exec/verdict", "exec/worker"}},
+	// Runs a failed command again on drafts, to find out why it failed. What it decides is in decide.go, without IO.
+	{path: "exec/experiment", floor: 1, imports: []string{"draft", "exec", "exec/worker", "hostfile", "sandbox", "undo"}},
 	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "internal/git", "sandbox"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
 	// What a command changed on a draft. The file worker changes the files themselves.
@@ -182,7 +184,7 @@ var rooms = []room{
 	{path: "mcp", floor: 1, imports: []string{"internal/jsonrpc", "internal/linereader", "internal/picture", "internal/short", "internal/visible", "mcp/inquiry", "model"}},
 
 	// Floor 2: deeds.
-	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "exec/worker", "hostfile", "internal/git", "internal/picture", "internal/short", "internal/visible", "internal/webtext", "mcp/inquiry", "model", "patch", "sandbox", "undo"}},
+	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "exec/experiment", "exec/worker", "hostfile", "internal/git", "internal/picture", "internal/short", "internal/visible", "internal/webtext", "mcp/inquiry", "model", "patch", "sandbox", "undo"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/short", "model", "prompts", "sandbox", "tools"}},
@@ -272,7 +274,7 @@ var rooms = []room{
 	// Reads what the user and trusted projects add: hooks and skills.
 	{path: "cmd/codeagent/extensions", floor: 4, imports: []string{"cmd/codeagent/workspace", "config", "config/server", "hooks", "hostfile", "internal/short", "sandbox", "sandbox/named", "skills"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
-	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "cmd/codeagent/cli", "config", "draft", "eventlog", "exec", "exec/verdict", "exec/worker", "gitrun", "hooks", "hostfile", "internal/git", "internal/mask", "internal/short", "linuxsandbox", "sandbox", "sandbox/protect", "sandbox/resolved", "seatbelt"}},
+	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "cmd/codeagent/cli", "config", "draft", "eventlog", "exec", "exec/experiment", "exec/verdict", "exec/worker", "gitrun", "hooks", "hostfile", "internal/git", "internal/mask", "internal/short", "linuxsandbox", "sandbox", "sandbox/protect", "sandbox/resolved", "seatbelt"}},
 	// What is begun before the packages of the program are initialised.
 	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"eventlog", "hostfile", "internal/visible", "sandbox"}},
 	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox/keeper"}},

@@ -227,6 +227,8 @@ type Verdict struct {
 	// Suggest is the least grant with which it would have succeeded. It is a suggestion and permits
 	// nothing.
 	Suggest Grant `json:"suggest"`
+	// Experiment says in a sentence what running the command again on drafts showed; "" where nothing was tried.
+	Experiment string `json:"experiment,omitempty"`
 	// Connections are the command's connections to hosts, and those that were denied.
 	Connections Connections `json:"connections,omitzero"`
 	// Left is what no grant would have helped, each with the reason.
