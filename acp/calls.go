@@ -176,6 +176,8 @@ type result struct {
 	Signal  string       `json:"signal,omitempty"`
 	// Denials are what the sandbox denied, in words.
 	Denials []string `json:"denials,omitempty"`
+	// Experiment says what trying the command again on a copy showed.
+	Experiment string `json:"experiment,omitempty"`
 }
 
 // ended shows the end of a call: with the diffs of the files that it changed, its output, and a
@@ -241,6 +243,7 @@ func resultOf(e event.ToolFinished, replaying bool) result {
 			r.Denials = append(r.Denials, visible.Line(string(d.Kind)+" "+d.Target))
 		}
 	}
+	r.Experiment = e.Verdict.Experiment
 	return r
 }
 

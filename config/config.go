@@ -105,9 +105,11 @@ type Sandbox struct {
 	// Evidence is "full", "network" or "off".
 	Evidence string `toml:"evidence"`
 	// Hold allows refused calls of a running command to be held for an answer.
-	Hold   bool   `toml:"hold"`
-	Limits Limits `toml:"limits"`
-	Env    Env    `toml:"env"`
+	Hold bool `toml:"hold"`
+	// Experiments runs failed commands again on drafts, to find out why.
+	Experiments bool   `toml:"experiments"`
+	Limits      Limits `toml:"limits"`
+	Env         Env    `toml:"env"`
 }
 
 // Decoding is a value of speculation.mode.

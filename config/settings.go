@@ -184,6 +184,8 @@ var settings = []setting{
 		doc: "Which refusals are recorded: all, those of the network alone, or none. What is enforced is the same. Less is faster, and you and the model learn less; a call whose refusal is not recorded cannot wait for an answer either."},
 	{key: "sandbox.hold", often: true, def: "true",
 		doc: "On the screen, under `on-request` and `on-failure`: if a refused call of a running command seems to matter ([permissions.md](permissions.md)), it waits, you are asked, and after a yes the same command continues. If a command failed because of other refused calls, one question offers everything it lacked. `false`: refused calls fail at once, and only `on-failure` asks afterwards."},
+	{key: "sandbox.experiments", def: "true",
+		doc: "`true` runs a failed command of the model again on drafts if writes were refused, to find out whether that is why ([drafts.md](drafts.md#why-a-command-failed)). `false`: codeagent judges by what it saw."},
 	{key: "sandbox.tmp", wider: map[string]string{"private": "shared"}, choices: []string{"private", "shared"}, def: `"private"`,
 		doc: "`private`: each session has its own folder for temporary files, named by TMPDIR and, where mounts work, also `/tmp` and `/var/tmp`; of yours there a command reads what its text names. `shared` also opens `/tmp` and `/var/tmp`, which other programs trust."},
 	{key: "sandbox.fallback", wider: map[string]string{"refuse": "warn"}, choices: []string{"refuse", "warn"}, def: `"refuse"`,

@@ -306,7 +306,11 @@ func denialLines(v sandbox.Verdict) (mattered []string, spared string) {
 	rest := slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool {
 		return slices.ContainsFunc(list, func(o sandbox.Denial) bool { return o.Order == d.Order && o.Kind == d.Kind && o.Target == d.Target })
 	})
-	return plain.Denials(rest), sandbox.SparedWords(list, func(name string) string { return name })
+	mattered = plain.Denials(rest)
+	if v.Experiment != "" {
+		mattered = append(mattered, v.Experiment)
+	}
+	return mattered, sandbox.SparedWords(list, func(name string) string { return name })
 }
 
 // ended reports a background command whose end no call reports.

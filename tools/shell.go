@@ -10,6 +10,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/event/word"
 	"codeagent/exec"
+	"codeagent/exec/experiment"
 	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -215,6 +216,7 @@ func runShell(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.Jobs, b
 	var job *exec.Job
 	var o exec.Outcome
 	var err error
+	trial := s.Lab.Begin()
 	if jobs == nil {
 		o, err = s.Exec.Run(ctx, p, b.Command, s.Output)
 	} else {
@@ -227,12 +229,27 @@ func runShell(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.Jobs, b
 	if errors.As(err, &unstarted) {
 		return Result{}, err
 	}
+	if err == nil && o.Failed() && !s.paused && (jobs == nil || jobs.Alone()) {
+		o.Verdict = s.tried(ctx, p, trial, b.Command, o)
+	}
 	r := ran(o, o.Output.Text())
 	if err != nil { // it ran, but something could not be restored afterwards
 		r.Warning = err.Error()
 		r.Text += "\n(" + r.Warning + ")"
 	}
 	return r, nil
+}
+
+// tried is the verdict on a command that failed, found by experiment where that is possible.
+func (s Stage) tried(ctx context.Context, p sandbox.Policy, trial *experiment.Trial, c exec.Command, o exec.Outcome) sandbox.Verdict {
+	if trial == nil || s.kept == nil {
+		return trial.Verdict(ctx, p, c, o, nil)
+	}
+	s.kept.Settle()
+	if before, ok := s.kept.Before(); ok {
+		return trial.Verdict(ctx, p, c, o, before)
+	}
+	return o.Verdict
 }
 
 // Ran is the result of a command that ran elsewhere.

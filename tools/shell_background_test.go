@@ -8,6 +8,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/exec"
 	"codeagent/sandbox"
+	"codeagent/undo"
 )
 
 // longest is a wait that only the command itself ends.
@@ -175,6 +176,7 @@ func (settled) BeforeChange(int, string, string) {}
 func (settled) Watch([]string)                   {}
 func (settled) Made([]string)                    {}
 func (settled) Lost(string, string)              {}
+func (settled) Before() (*undo.Plan, bool)       { return nil, false }
 func (s settled) Settle()                        { s.told <- struct{}{} }
 func (settled) Changed() sandbox.Changes {
 	return sandbox.Changes{List: []sandbox.Change{{Path: "/w/a", Kind: sandbox.Updated}}}

@@ -21,6 +21,7 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/exec"
+	"codeagent/exec/experiment"
 	"codeagent/mcp/inquiry"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -79,6 +80,8 @@ type Stage struct {
 	// Listens, if set, receives the ports on which a background command listens, possibly after the call. ctx
 	// ends with the job.
 	Listens func(ctx context.Context, job Publisher, l sandbox.Listener)
+	// Lab tries out why a command failed; nil: nothing is tried.
+	Lab *experiment.Lab
 	// Undo records files before a call changes them; nil: nothing is recorded.
 	Undo *undo.History
 	// kept is the record of this call in Undo; nil without Undo.
@@ -116,6 +119,8 @@ type recorder interface {
 	// Settle records the state after the call, and Changed returns what the call changed.
 	Settle()
 	Changed() sandbox.Changes
+	// Before returns what restores the state from before the call on a draft; ok is false if that is not known.
+	Before() (p *undo.Plan, ok bool)
 }
 
 // Observer returns the observer of a call's changes; nil where nothing is recorded.

@@ -58,6 +58,9 @@ func denialLines(c Canvas, v sandbox.Verdict) []string {
 	if words := sandbox.SparedWords(spared, func(name string) string { return short.Middle(paint.Tilde(name, c.Home), mostSpared) }); words != "" && !c.open {
 		out = append(out, c.Theme.Wrap(c.Inner(), paint.Flat([]paint.Span{paint.Dim.Span("⊘ " + words)})...)...)
 	}
+	if v.Experiment != "" {
+		out = append(out, c.Theme.Wrap(c.Inner(), paint.Flat([]paint.Span{paint.Dim.Span("⊘ " + v.Experiment)})...)...)
+	}
 	return paint.Indent(out)
 }
 

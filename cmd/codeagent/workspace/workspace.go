@@ -19,6 +19,7 @@ import (
 	"codeagent/config"
 	"codeagent/draft"
 	"codeagent/exec"
+	"codeagent/exec/experiment"
 	"codeagent/exec/verdict"
 	"codeagent/gitrun"
 	"codeagent/hostfile"
@@ -228,6 +229,14 @@ func (ws *Workspace) OnDrafts() (r *exec.Runner, over func(), err error) {
 		return nil, nil, err
 	}
 	return runnerOf(ws, backend, nil), over, nil
+}
+
+// Lab is where failed commands of the model run again on drafts; nil where that is switched off or impossible.
+func (ws *Workspace) Lab() *experiment.Lab {
+	if ws.linux == nil || !ws.Config.Sandbox.Experiments || !slices.Contains(ws.Enforcement.Active(), "mountns") || !ws.Enforcement.Observes {
+		return nil
+	}
+	return &experiment.Lab{Runner: ws.OnDrafts, Drafts: ws.Paths.Drafts, Trees: &ws.Trees, Files: ws.Files}
 }
 
 // Grantable reports whether the backend can grant a single host and a single socket.
