@@ -625,3 +625,26 @@ head -c 1 d/big | wc -c; : >d/old; rm d/gone; truncate -s 65M own; echo x >>own;
 		t.Errorf("%+v, %v", st, err)
 	}
 }
+
+// TestTemp: what a command leaves in the session's temporary folder goes with its draft, by each of the folder's names.
+func TestTemp(t *testing.T) {
+	p := newPlace(t)
+	was := filepath.Join(p.policy.Temp, "was")
+	if err := os.WriteFile(was, []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := `cat /tmp/was /var/tmp/was $TMPDIR/was && echo 1 >/tmp/one && cat /var/tmp/one $TMPDIR/one && echo 2 >$TMPDIR/was && rm /tmp/one && mkdir /tmp/d && mv /tmp/d /var/tmp/e && echo 3 >$TMPDIR/e/three && cat /tmp/e/three >out`
+	d, o := p.try(t.Context(), t, "/bin/sh", "-ec", script)
+	if got := o.Output.Text(); o.Failed() || got != "beforebeforebefore1\n1\n" {
+		t.Fatalf("%+v %q", o.Status, got)
+	}
+	if data, err := os.ReadFile(was); err != nil || string(data) != "before" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if names, err := os.ReadDir(p.policy.Temp); err != nil || len(names) > 2 { // and the place of the workspace
+		t.Errorf("left %v, %v", names, err)
+	}
+	if list := p.changes(t, d); len(list) != 1 {
+		t.Errorf("changes %v", list)
+	}
+}

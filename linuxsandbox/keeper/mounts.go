@@ -38,6 +38,7 @@ type mounter struct {
 	// writable, readable and temps are copies of what is attached again: the last, one for each
 	// path of plan.Private, are the private folder.
 	writable, readable, temps []tree
+	moved                     bool // see moveTemp
 	// needed are the Landlock rules for the new mounts.
 	needed []spec.Rule
 	// empty is the first empty folder that was mounted over a denied one; 0 before that. The others
@@ -82,6 +83,9 @@ func (m *mounter) takeTrees() (err error) {
 	}
 	m.takeNamed()
 	for range m.plan.Private {
+		if m.moveTemp() {
+			break
+		}
 		t, err := take(m.plan.Temp)
 		if err != nil {
 			return err
@@ -89,6 +93,18 @@ func (m *mounter) takeTrees() (err error) {
 		m.temps = append(m.temps, t)
 	}
 	return nil
+}
+
+// moveTemp makes an overlay of the private folder what is mounted at the first place that shows it. The others get
+// copies of that mount (private): two overlays must not share layers.
+func (m *mounter) moveTemp() bool {
+	i := slices.IndexFunc(m.writable, func(t tree) bool { return t.path == m.plan.Temp })
+	if i < 0 || !slices.ContainsFunc(m.plan.Overlays, func(o spec.Overlay) bool { return o.Path == m.plan.Temp }) {
+		return false
+	}
+	m.moved = true
+	m.temps, m.writable = append(m.temps, m.writable[i]), slices.Delete(m.writable, i, i+1)
+	return true
 }
 
 // takeNamed copies what the command names of the host's /tmp. Threat: everybody may change entries there
@@ -256,12 +272,25 @@ func (m *mounter) private() error {
 		}
 		m.needed = append(m.needed, spec.Rule{Path: kernel.PtsDir, Access: accessTerminals}, spec.Rule{Path: kernel.Ptmx, Access: spec.AccessDevice, Optional: true})
 	}
-	for i, t := range m.temps {
-		if err := t.putAt(m.plan.Private[i]); err != nil {
+	for i, dir := range m.plan.Private {
+		if i == len(m.temps) { // an overlay
+			t, err := take(m.plan.Private[0])
+			if err != nil {
+				return err
+			}
+			m.temps = append(m.temps, t)
+		}
+		if err := m.temps[i].putAt(dir); err != nil {
 			return err
 		}
 	}
-	return nil
+	if !m.moved {
+		return nil
+	}
+	t, err := take(m.plan.Private[0])
+	t.path = m.plan.Temp
+	m.writable = append(m.writable, t)
+	return err
 }
 
 // protect pins the folders on the way to protected paths, and makes these paths read-only.

@@ -33,14 +33,6 @@ func (m *mounter) takeOverlays() error {
 			return fmt.Errorf("draft of %s: %w", o.Path, err)
 		}
 		unix.Close(m.writable[i].fd)
-		if o.Path == m.plan.Temp { // it is mounted at several paths, and copied from its own
-			if err := t.putAt(o.Path); err != nil {
-				return err
-			}
-			if t, err = take(o.Path); err != nil {
-				return err
-			}
-		}
 		m.writable[i] = t
 	}
 	return nil
