@@ -323,6 +323,16 @@ func (d *Draft) Close() error {
 	return d.Save()
 }
 
+// Touched are the paths where something was about to change.
+func (d *Draft) Touched() (paths []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name := range d.data.Touched {
+		paths = append(paths, name.string)
+	}
+	return paths
+}
+
 // Free is how many bytes are free where its changes are.
 func (d *Draft) Free() uint64 {
 	f, err := hostfile.OpenFolder(d.dir)

@@ -208,13 +208,6 @@ func (l *Jobs) Running() int {
 	return l.running()
 }
 
-// Alone reports whether nothing runs, in the background or the foreground.
-func (l *Jobs) Alone() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.running() == 0 && len(l.front) == 0
-}
-
 // drop forgets ended jobs beyond maxJobs, the oldest first; mu is held.
 func (l *Jobs) drop() {
 	ended := len(l.list) - l.running()

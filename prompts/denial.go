@@ -88,22 +88,19 @@ func Foreign(text string) string {
 }
 
 // Denied says what was refused and how sure that is, and nothing of asking.
-func Denied(v sandbox.Verdict) string { return denied(v, "command") }
-
-// denied is Denied for a command or a call, and says if that was found by experiment.
-func denied(v sandbox.Verdict, who string) string {
-	said := refused(v, who)
+func Denied(v sandbox.Verdict) string {
+	said := denied(v, "command")
 	if v.Experiment != "" && said != "" {
-		said += strings.ToUpper(v.Experiment[:1]) + v.Experiment[1:] + ".\n"
+		said += v.Experiment + ".\n"
 	}
 	return said
 }
 
-// refused says what was refused.
-func refused(v sandbox.Verdict, who string) string {
+// denied is Denied for a command or a call, without what trying it again showed.
+func denied(v sandbox.Verdict, who string) string {
 	if lost := v.Lost(); v.Denied && len(lost) > 0 && len(v.Unwritten()) == 0 {
 		v.Denials = slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool { return d.Lost })
-		return refused(v, who) + "The sandbox refused this too, and part of the " + who + " did not happen:\n" + lines(lost)
+		return denied(v, who) + "The sandbox refused this too, and part of the " + who + " did not happen:\n" + lines(lost)
 	}
 	denials := worthTelling(v)
 	switch {

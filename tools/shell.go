@@ -10,7 +10,6 @@ import (
 	"codeagent/approvals"
 	"codeagent/event/word"
 	"codeagent/exec"
-	"codeagent/exec/experiment"
 	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -229,8 +228,8 @@ func runShell(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.Jobs, b
 	if errors.As(err, &unstarted) {
 		return Result{}, err
 	}
-	if err == nil && o.Failed() && !s.paused && (jobs == nil || jobs.Alone()) {
-		o.Verdict = s.tried(ctx, p, trial, b.Command, o)
+	if err == nil && o.Failed() && !s.paused && (jobs == nil || jobs.Running() == 0) {
+		o.Verdict = trial.Verdict(ctx, p, b.Command, o, s.kept)
 	}
 	r := ran(o, o.Output.Text())
 	if err != nil { // it ran, but something could not be restored afterwards
@@ -238,18 +237,6 @@ func runShell(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.Jobs, b
 		r.Text += "\n(" + r.Warning + ")"
 	}
 	return r, nil
-}
-
-// tried is the verdict on a command that failed, found by experiment where that is possible.
-func (s Stage) tried(ctx context.Context, p sandbox.Policy, trial *experiment.Trial, c exec.Command, o exec.Outcome) sandbox.Verdict {
-	if trial == nil || s.kept == nil {
-		return trial.Verdict(ctx, p, c, o, nil)
-	}
-	s.kept.Settle()
-	if before, ok := s.kept.Before(); ok {
-		return trial.Verdict(ctx, p, c, o, before)
-	}
-	return o.Verdict
 }
 
 // Ran is the result of a command that ran elsewhere.

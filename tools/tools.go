@@ -117,10 +117,8 @@ type recorder interface {
 	Made(paths []string)
 	Lost(path, why string)
 	// Settle records the state after the call, and Changed returns what the call changed.
-	Settle()
+	experiment.Record
 	Changed() sandbox.Changes
-	// Before returns what restores the state from before the call on a draft; ok is false if that is not known.
-	Before() (p *undo.Plan, ok bool)
 }
 
 // Observer returns the observer of a call's changes; nil where nothing is recorded.

@@ -215,6 +215,8 @@ type restoration struct {
 	files Files
 	plan  *Plan
 	look  walker
+	// onDraft: nobody else changes the files, and they have another device than was recorded.
+	onDraft bool
 
 	failed map[string]error
 	done   map[string]bool
@@ -223,13 +225,21 @@ type restoration struct {
 	opened map[string]uint32
 }
 
+func (a *restoration) expect(s state) worker.Expect {
+	e := expect(s)
+	if a.onDraft {
+		e.Version = ""
+	}
+	return e
+}
+
 // all executes the steps in an order in which each can succeed: folders are writable while
 // something in them changes, and get their permissions last.
 func (a *restoration) all() {
 	steps := a.plan.Steps
 	deepFirst := slices.Clone(steps)
 	slices.Reverse(deepFirst)
-	remove := func(s Step) error { return a.files.Remove(s.Path, expect(s.now)) }
+	remove := func(s Step) error { return a.files.Remove(s.Path, a.expect(s.now)) }
 	a.each(steps, func(s Step) bool { return s.now.Kind == folder && s.now.Mode&0o700 != 0o700 },
 		func(s Step) error { return a.openFolder(s.Path, s.now.Mode) })
 	a.openAround(steps)
@@ -243,7 +253,7 @@ func (a *restoration) all() {
 		})
 	a.each(steps, func(s Step) bool { return s.comes(file) }, a.put)
 	a.each(steps, func(s Step) bool { return s.Do == Mode && s.now.Kind == file },
-		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), expect(s.now)) })
+		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), a.expect(s.now)) })
 	a.each(deepFirst, func(s Step) bool { return s.before.Kind == folder },
 		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), worker.Expect{}) })
 	a.closeFolders()
@@ -284,7 +294,7 @@ func (a *restoration) put(s Step) error {
 			mode = now.Mode // the agent did not change the permissions
 		}
 	}
-	_, err = a.files.Put(s.Path, content, fs.FileMode(mode), expect(now))
+	_, err = a.files.Put(s.Path, content, fs.FileMode(mode), a.expect(now))
 	return err
 }
 

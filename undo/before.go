@@ -2,13 +2,9 @@ package undo
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"maps"
 	"path"
 	"time"
-
-	"codeagent/exec/worker"
 )
 
 // Before returns what restores the state from before c, which is settled. It is for a draft (Plan.On): nothing is
@@ -32,7 +28,7 @@ func (c *Call) Before() (p *Plan, ok bool) {
 
 // On restores what p says through files on a draft, which nobody else changes.
 func (p *Plan) On(ctx context.Context, files Files) error {
-	a := &restoration{ctx: ctx, files: unversioned{files}, plan: p, failed: map[string]error{}, done: map[string]bool{}, opened: map[string]uint32{}}
+	a := &restoration{ctx: ctx, files: files, plan: p, onDraft: true, failed: map[string]error{}, done: map[string]bool{}, opened: map[string]uint32{}}
 	defer a.look.close()
 	a.all()
 	for _, err := range a.failed {
@@ -41,38 +37,16 @@ func (p *Plan) On(ctx context.Context, files Files) error {
 	return context.Cause(ctx)
 }
 
-// unversioned are Files on a draft, where a file has another device than the one that was recorded.
-type unversioned struct{ Files }
-
-func (f unversioned) Put(path string, content []byte, mode fs.FileMode, now worker.Expect) (worker.Info, error) {
-	now.Version = ""
-	return f.Files.Put(path, content, mode, now)
-}
-
-func (f unversioned) Chmod(path string, mode fs.FileMode, _ worker.Expect) error {
-	return f.Files.Chmod(path, mode, worker.Expect{})
-}
-
-func (f unversioned) Remove(path string, _ worker.Expect) error {
-	return f.Files.Remove(path, worker.Expect{})
-}
-
 // clockStep is longer than the steps of a file system's clock.
 const clockStep = 20 * time.Millisecond
 
-// errOlder: what is there is older.
-var errOlder = errors.New("it is older")
-
-// MadeSince reports whether something is at p, and fails if that was there before t.
-func MadeSince(p string, t time.Time) (is bool, err error) {
+// MadeSince reports whether something is there at p, and was made since t.
+func MadeSince(p string, t time.Time) (there, since bool) {
 	var w walker
 	defer w.close()
 	now, err := w.look(p)
 	if err != nil || now.Kind == absent {
-		return false, err
+		return err != nil, false
 	}
-	if born := birth(w.fd, path.Base(p)); born < t.Add(-clockStep).UnixNano() {
-		return true, errOlder
-	}
-	return true, nil
+	return true, birth(w.fd, path.Base(p)) >= t.Add(-clockStep).UnixNano()
 }

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -11,11 +12,10 @@ import (
 // run is what one run of the command showed.
 type run struct {
 	status sandbox.Status
-	// refused are the changes of files that it was refused, by their paths: those that a write root would
-	// allow, and those that stay refused.
+	// refused are the paths that it may not change and a write root would open, closed those that stay refused.
 	refused, closed map[string]bool
-	// across: it was refused to give a file a second name or a new one. On drafts of two folders that fails, since
-	// each is a file system.
+	// across: it was refused to give a file a second name or a new one. Between two drafts that fails in any case,
+	// since each is a file system.
 	across bool
 	// other: something else than a change of a file was refused, such as a network.
 	other bool
@@ -29,61 +29,49 @@ func (r *run) passed() bool { return r.status == sandbox.Status{} }
 func newRun(p sandbox.Policy, status sandbox.Status, denials []sandbox.Denial) *run {
 	r := &run{status: status, refused: map[string]bool{}, closed: map[string]bool{}, wrote: map[string]bool{}}
 	for _, d := range denials {
-		r.across = r.across || !d.Moot && (strings.HasPrefix(d.Operation, "link") || strings.HasPrefix(d.Operation, "rename"))
+		write := d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindMetadata
 		switch {
 		case d.Moot, d.Operation == "restored", d.Operation == "not restored":
-		case d.Kind == sandbox.KindWrite && d.Why == "", d.Kind == sandbox.KindMetadata && d.Why == "":
-			if p.JudgeWrite(d.Target).Kind == sandbox.KindWrite {
-				r.refused[d.Target] = true
-			} else {
-				r.closed[d.Target] = true
-			}
-		case d.Kind == sandbox.KindWrite, d.Kind == sandbox.KindMetadata, d.Kind == sandbox.KindProtected, d.Kind == sandbox.KindRead:
+			continue
+		case write && d.Why == "" && p.JudgeWrite(d.Target).Kind == sandbox.KindWrite:
+			r.refused[d.Target] = true
+		case write, d.Kind == sandbox.KindProtected, d.Kind == sandbox.KindRead:
 			r.closed[d.Target] = true
 		default:
 			r.other = true
 		}
+		r.across = r.across || strings.HasPrefix(d.Operation, "link") || strings.HasPrefix(d.Operation, "rename")
 	}
 	return r
 }
 
-// finding is what the runs say together.
-type finding int
+// finding is what the runs say together, as a sentence.
+type finding string
 
 const (
-	unknown finding = iota
-	// sandboxed: it fails under the policy, and passes with the refused writes.
-	sandboxed
-	// elsewhere: it fails in the same way with them, besides: in another way.
-	elsewhere
-	besides
-	// passing: it passed under the same policy.
-	passing
+	unknown   finding = ""
+	sandboxed finding = "Tried on a copy: with these writes it passes"
+	elsewhere finding = "Tried on a copy: with all refused writes allowed it fails alike"
+	besides   finding = "Tried on a copy: with all refused writes allowed it fails too, in another way"
+	passing   finding = "Tried again on a copy, with the same refused: it passes"
 )
 
 // decide compares the run that failed, one under the same policy, and those with all refused writes lifted.
 // If the second does not repeat what the first was refused, the state was not the same, and they say nothing.
 func decide(first, same *run, lifted ...*run) finding {
-	if first.other || same.other || !alike(first.refused, same.refused) || !alike(first.closed, same.closed) {
+	differs := func(l *run) bool { return l.other || l.status != lifted[0].status }
+	switch {
+	case first.other, same.other, !alike(first.refused, same.refused), !alike(first.closed, same.closed):
 		return unknown
-	}
-	if same.passed() {
+	case same.passed():
 		return passing
-	}
-	if same.status != first.status || len(lifted) == 0 {
+	case same.status != first.status, len(lifted) == 0, slices.ContainsFunc(lifted, differs):
 		return unknown
-	}
-	for _, l := range lifted {
-		if l.other || l.status != lifted[0].status {
-			return unknown
-		}
-	}
-	switch all := lifted[len(lifted)-1]; {
-	case all.passed():
+	case lifted[0].passed():
 		return sandboxed
-	case first.across || same.across || len(all.refused)+len(all.closed) > 0:
+	case first.across, same.across, len(lifted[0].refused)+len(lifted[0].closed) > 0:
 		return unknown
-	case all.status == first.status:
+	case lifted[0].status == first.status:
 		return elsewhere
 	}
 	return besides
@@ -91,43 +79,31 @@ func decide(first, same *run, lifted ...*run) finding {
 
 // alike reports whether two runs were refused the same. A name may differ, its folder may not.
 func alike(a, b map[string]bool) bool {
-	folders := func(of, without map[string]bool) map[string]bool {
+	folders := func(of map[string]bool) map[string]bool {
 		out := map[string]bool{}
 		for p := range of {
-			if !without[p] {
-				out[path.Dir(p)] = true
-			}
+			out[path.Dir(p)] = true
 		}
 		return out
 	}
-	left, right := folders(a, b), folders(b, a)
-	for dir := range left {
-		if !right[dir] {
-			return false
-		}
-	}
-	return len(left) == len(right)
+	return maps.Equal(folders(a), folders(b))
 }
 
 // needs are the places that the lifted runs wrote outside the policy. A name that not each of them wrote
 // stands for its folder: the next run will write another one. varies: there is such a name.
 func needs(lifted []*run) (places []string, varies bool) {
+	each := func(p string) bool { return !slices.ContainsFunc(lifted, func(r *run) bool { return !r.wrote[p] }) }
 	for _, l := range lifted {
 		for p := range l.wrote {
-			dir := path.Dir(p)
-			if each(lifted, p) {
+			if dir := path.Dir(p); each(p) {
 				places = append(places, p)
-			} else if !each(lifted, dir) { // else the folder is new, and named itself
+			} else if !each(dir) { // else the folder is new, and named itself
 				places, varies = append(places, dir), true
 			}
 		}
 	}
 	slices.Sort(places)
 	return slices.Compact(places), varies
-}
-
-func each(runs []*run, p string) bool {
-	return !slices.ContainsFunc(runs, func(r *run) bool { return !r.wrote[p] })
 }
 
 // layers are the folders that a draft covers so that all of targets can be changed on it: of the nearest

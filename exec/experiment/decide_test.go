@@ -50,7 +50,7 @@ func TestDecide(t *testing.T) {
 		{"nothing was lifted", showed(1, "-/o/a"), showed(1, "-/o/a"), nil, unknown},
 	} {
 		if got := decide(c.first, c.same, c.lifted...); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 }

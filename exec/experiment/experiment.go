@@ -1,6 +1,6 @@
 // Package experiment finds out by trying whether a command failed because of the sandbox. The command runs
 // again on drafts of the state from before it: under the same policy, and with the writes lifted that it was
-// refused. decide.go compares the runs and performs no IO; this file makes them. Start at Trial.Verdict.
+// refused. decide.go compares the runs without IO, this file makes them. Start at Trial.Verdict.
 //
 // Threat: the command is hostile, and learns or changes by its further runs what it must not. Each run writes to
 // drafts alone: a refused write is lifted by a write root, and a draft has a layer over each of these, or the command
@@ -13,7 +13,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -25,12 +24,12 @@ import (
 	"codeagent/undo"
 )
 
-// Bounds of all runs of a trial together, and of the changes of each.
+// Bounds of all runs of a trial together, and of the changes of each. spare is for their starts, beside twice the time
+// of the command.
 const (
 	maxTime    = 10 * time.Second
+	spare      = 2 * time.Second
 	maxChanges = 256 << 20
-	// spare is what starting takes, beside twice the time of the command.
-	spare = 2 * time.Second
 )
 
 // Lab is where commands run again.
@@ -43,30 +42,43 @@ type Lab struct {
 	Files  sandbox.FileSystem
 }
 
-// Trial is about one command. Begin it before the command starts.
-type Trial struct {
-	lab   *Lab
-	mark  int64
-	began time.Time
+// Record is what undo keeps of a command; it is an undo.Call.
+type Record interface {
+	// Settle records what the command left. Before returns what restores the state from before it on a draft; ok is
+	// false if that is not known.
+	Settle()
+	Before() (p *undo.Plan, ok bool)
 }
 
-// Begin begins a trial. A nil Lab makes none.
+// Trial is about one command.
+type Trial struct {
+	lab     *Lab
+	mark    int64
+	began   time.Time
+	runner  *exec.Runner
+	policy  sandbox.Policy
+	command exec.Command
+	// before restores the state from before the command, but for what it made among the temporary files.
+	before *undo.Plan
+	made   []string
+}
+
+// Begin begins a trial, before the command starts. A nil Lab makes none.
 func (l *Lab) Begin() *Trial {
 	if l == nil {
 		return nil
 	}
-	return &Trial{l, l.Trees.Mark(), time.Now()}
+	return &Trial{lab: l, mark: l.Trees.Mark(), began: time.Now()}
 }
 
-// Verdict returns the verdict on the command c, which ended as o under p. before restores the state from before it. Where
-// the runs show nothing, the verdict is that of o.
-func (t *Trial) Verdict(ctx context.Context, p sandbox.Policy, c exec.Command, o exec.Outcome, before *undo.Plan) sandbox.Verdict {
+// Verdict returns the verdict on the command c, which ended as o under p. kept is nil if nothing is recorded. Where the
+// runs show nothing, the verdict is that of o.
+func (t *Trial) Verdict(ctx context.Context, p sandbox.Policy, c exec.Command, o exec.Outcome, kept Record) sandbox.Verdict {
 	first := newRun(p, o.Status, o.Trace.Denials)
 	if t == nil || !worth(p, o) || first.other || len(first.refused) == 0 {
 		return o.Verdict
 	}
-	made, ok := t.leftovers(p, before)
-	if !ok {
+	if t.policy, t.command = p, c; !t.known(kept) {
 		return o.Verdict
 	}
 	ctx, stop := context.WithTimeout(ctx, min(maxTime, 2*o.Duration+spare))
@@ -76,13 +88,13 @@ func (t *Trial) Verdict(ctx context.Context, p sandbox.Policy, c exec.Command, o
 		return o.Verdict
 	}
 	defer over()
-	b := &bench{lab: t.lab, runner: runner, policy: p, command: c, before: before, made: made}
-	same := b.run(ctx, p)
+	t.runner = runner
+	same := t.run(ctx, p)
 	if same == nil {
 		return o.Verdict
 	}
-	lifted := b.lift(ctx, first, same)
-	return b.judge(o, decide(first, same, lifted...), lifted)
+	lifted := t.lift(ctx, first, same)
+	return t.judge(o, first, decide(first, same, lifted...), lifted)
 }
 
 // worth reports whether the runs can say more than the verdict of o.
@@ -91,236 +103,173 @@ func worth(p sandbox.Policy, o exec.Outcome) bool {
 		o.Verdict.Evidence == sandbox.EvidenceFull && len(o.Verdict.Unwritten()) == 0
 }
 
-// leftovers are what the command left among the temporary files, which no record restores, deepest first. ok is
-// false if something was there before: its state is not known.
-func (t *Trial) leftovers(p sandbox.Policy, before *undo.Plan) (made []string, ok bool) {
+// known reports whether the state from before the command is known: nobody else changed anything meanwhile, and of
+// temporary files, which nothing records, it changed those that it made. Caches do not count.
+func (t *Trial) known(kept Record) bool {
+	if kept != nil {
+		var ok bool
+		kept.Settle()
+		if t.before, ok = kept.Before(); !ok {
+			return false
+		}
+	}
 	changes, all := t.lab.Trees.Since(t.mark)
-	if !all {
-		return nil, false
-	}
 	for _, c := range changes {
-		origin, in := p.Origin(c.Path)
-		if before == nil && in && p.Observes(c.Path) {
-			return nil, false
+		origin, _ := t.policy.Origin(c.Path)
+		if c.By != t.command.By || kept == nil && t.policy.Observes(c.Path) {
+			return false
 		}
-		if origin != sandbox.FromTemp {
-			continue
-		}
-		is, err := undo.MadeSince(c.Path, t.began)
-		if err != nil {
-			return nil, false
-		}
-		if is {
-			made = append(made, c.Path)
+		if there, since := undo.MadeSince(c.Path, t.began); origin == sandbox.FromTemp && there {
+			t.made = append(t.made, c.Path)
+			all = all && since
 		}
 	}
-	slices.Sort(made)
-	slices.Reverse(made)
-	return made, true
+	slices.Sort(t.made)
+	slices.Reverse(t.made) // what is in a folder first
+	return all
 }
 
-// bench makes the runs of one trial.
-type bench struct {
-	lab     *Lab
-	runner  *exec.Runner
-	policy  sandbox.Policy
-	command exec.Command
-	before  *undo.Plan
-	made    []string
-}
-
-// lift runs the command with the writes lifted that it was refused, and again where it is refused more. The last two
-// runs are alike but for what the command chooses.
-func (b *bench) lift(ctx context.Context, first, same *run) (lifted []*run) {
-	targets := map[string]bool{}
-	maps.Copy(targets, first.refused)
+// lift runs the command with the writes lifted that it was refused, and again where it is refused more; at last twice
+// in the same way.
+func (t *Trial) lift(ctx context.Context, first, same *run) []*run {
+	folder := func(path string) bool {
+		mode, err := t.lab.Files.Lstat(path)
+		return err == nil && mode.IsDir()
+	}
+	targets := maps.Clone(first.refused)
 	maps.Copy(targets, same.refused)
 	for range 4 {
-		roots := layers(targets, b.folder)
-		q := b.policy.Clone()
-		for _, at := range roots {
-			if !b.mayCover(at) {
+		q := t.policy.Clone()
+		for _, at := range layers(targets, folder) {
+			if !t.mayCover(at) {
 				return nil
 			}
 			q.Write = append(q.Write, sandbox.Root{Path: at})
 		}
-		r := b.run(ctx, q)
-		if r == nil {
+		switch r := t.run(ctx, q); {
+		case r == nil:
 			return nil
-		}
-		if len(r.refused) == 0 {
-			if again := b.run(ctx, q); again != nil {
+		case len(r.refused) > 0:
+			maps.Copy(targets, r.refused)
+		default:
+			if again := t.run(ctx, q); again != nil {
 				return []*run{r, again}
 			}
 			return []*run{r}
 		}
-		maps.Copy(targets, r.refused)
 	}
 	return nil
 }
 
-func (b *bench) folder(path string) bool {
-	mode, err := b.lab.Files.Lstat(path)
-	return err == nil && mode.IsDir()
-}
-
 // mayCover reports whether the command may have a draft of the folder at path: a write root is readable, so all in it must
 // be already. For root a folder of another user would bring the right to read that user's files.
-func (b *bench) mayCover(path string) bool {
+func (t *Trial) mayCover(path string) bool {
 	own := func(own string) bool { return sandbox.Covers(path, own) || sandbox.Covers(own, path) }
-	if path == "/" || !b.policy.JudgeRead(path).Allowed || slices.ContainsFunc(b.policy.Protected.Own, own) {
-		return false
-	}
 	info, err := hostfile.Lstat(path)
-	if err != nil {
+	if err != nil || path == "/" || !t.policy.JudgeRead(path).Allowed || slices.ContainsFunc(t.policy.Protected.Own, own) {
 		return false
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (os.Geteuid() != 0 || st.Uid == 0)
 }
 
-// run runs the command under p on a draft of the state from before it; nil where that is not possible.
-func (b *bench) run(ctx context.Context, p sandbox.Policy) *run {
+// run runs the command under p on a draft of the state from before it; nil where that is not possible, or not as on
+// the files themselves.
+func (t *Trial) run(ctx context.Context, p sandbox.Policy) *run {
 	if size := p.Limits.FileSize; size == 0 || size > maxChanges {
 		p.Limits.FileSize = maxChanges
 	}
-	d, err := draft.New(b.lab.Drafts, b.command.Dir, nil, sandbox.Policy{})
+	d, err := draft.New(t.lab.Drafts, t.command.Dir, nil, p)
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = d.Drop() }() // a sweep tries again
-	w := &watched{Draft: d, upper: map[string]string{}, touched: map[string]bool{}}
-	if err := b.restore(ctx, p, w); err != nil {
-		return nil
-	}
-	clear(w.touched)
 	ctx, full := context.WithCancel(ctx)
 	defer full()
-	w.watch(ctx, full)
-	o, err := b.runner.Run(ctx, p, exec.Command{Argv: b.command.Argv, Dir: b.command.Dir, Timeout: maxTime, Draft: w, Idle: true}, nil)
+	watch(ctx, d, d.Free(), full)
+	if t.restore(ctx, p, d) != nil {
+		return nil
+	}
+	o, err := t.runner.Run(ctx, p, exec.Command{Argv: t.command.Argv, Dir: t.command.Dir, Timeout: maxTime, Draft: d, Idle: true}, nil)
 	if err != nil || o.TimedOut || o.Interrupted || o.Limit != "" {
 		return nil
 	}
+	changes, err := d.Changes()
+	if err != nil || slices.ContainsFunc(changes, func(c draft.Change) bool { return c.Why != "" }) {
+		return nil
+	}
 	r := newRun(p, o.Status, o.Trace.Denials)
-	for path := range w.touched {
-		if !b.policy.JudgeWrite(path).Allowed && w.changed(path) {
+	for _, path := range d.Touched() {
+		_, gone := t.lab.Files.Lstat(path) // then it was made, and perhaps removed
+		if !t.policy.JudgeWrite(path).Allowed && (gone != nil || slices.ContainsFunc(changes, func(c draft.Change) bool { return c.Path == path })) {
 			r.wrote[path] = true
 		}
 	}
 	return r
 }
 
+// watch calls full once too much is written where d is, until ctx ends.
+func watch(ctx context.Context, d *draft.Draft, free uint64, full func()) {
+	if d.Free()+maxChanges < free {
+		full()
+	}
+	if ctx.Err() == nil {
+		time.AfterFunc(50*time.Millisecond, func() { watch(ctx, d, free, full) })
+	}
+}
+
 // restore brings the state from before the command to the draft, with a file worker that runs on it.
-func (b *bench) restore(ctx context.Context, p sandbox.Policy, d exec.Draft) error {
-	if (b.before == nil || len(b.before.Steps) == 0) && len(b.made) == 0 {
+func (t *Trial) restore(ctx context.Context, p sandbox.Policy, d *draft.Draft) error {
+	if len(t.made) == 0 && (t.before == nil || len(t.before.Steps) == 0) {
 		return nil
 	}
-	files, err := b.runner.FilesOn(ctx, p, d)
+	files, err := t.runner.FilesOn(ctx, p, d)
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	for _, path := range b.made {
+	for _, path := range t.made {
 		if err := files.Remove(path, worker.Expect{}); err != nil {
 			return err
 		}
 	}
-	if b.before == nil {
+	if t.before == nil {
 		return nil
 	}
-	return b.before.On(ctx, files)
+	return t.before.On(ctx, files)
 }
 
 // judge puts the finding into the verdict.
-func (b *bench) judge(o exec.Outcome, f finding, lifted []*run) sandbox.Verdict {
+func (t *Trial) judge(o exec.Outcome, first *run, f finding, lifted []*run) sandbox.Verdict {
 	v := o.Verdict
+	if f == unknown {
+		return v
+	}
+	v.Denied, v.Confidence, v.Experiment = f == sandboxed, sandbox.Certain, string(f)
 	switch f {
+	case besides, passing:
+		v.Confidence = sandbox.Likely
 	case sandboxed:
 		places, varies := needs(lifted)
 		if len(places) == 0 { // it changed nothing in the end
-			places = slices.Sorted(maps.Keys(newRun(b.policy, o.Status, o.Trace.Denials).refused))
+			places = slices.Sorted(maps.Keys(first.refused))
 		}
-		wanted := make([]sandbox.Denial, len(places))
-		for i, path := range places {
-			wanted[i] = sandbox.Denial{Kind: sandbox.KindWrite, Target: path, Count: 1}
-		}
-		home, _ := os.UserHomeDir()
-		v.Suggest, v.Left = sandbox.Suggest(b.policy, b.lab.Files, home, o.Argv, wanted)
-		v.Denied, v.Confidence = true, sandbox.Certain
-		v.Experiment = "tried on a copy: with these writes it passes"
 		if varies {
 			v.Experiment += "; file names differ from run to run, so their folder is suggested"
 		}
+		var wanted []sandbox.Denial
+		for _, path := range places {
+			wanted = append(wanted, sandbox.Denial{Kind: sandbox.KindWrite, Target: path, Count: 1})
+		}
+		home, _ := os.UserHomeDir()
+		v.Suggest, v.Left = sandbox.Suggest(t.policy, t.lab.Files, home, o.Argv, wanted)
 		v.Denials = slices.Clone(v.Denials)
 		for i := range v.Denials {
 			d := &v.Denials[i]
-			if d.Lost = false; !sandbox.CoveredBy(places, d.Target) && !sandbox.CoveredBy(v.Suggest.Write, d.Target) && !d.Moot {
+			if d.Lost = false; !d.Moot && !sandbox.CoveredBy(slices.Concat(places, v.Suggest.Write), d.Target) {
 				d.Moot, d.MootReason = true, "the command does without it"
 			}
 		}
-	case elsewhere:
-		v.Denied, v.Confidence = false, sandbox.Certain
-		v.Experiment = "tried on a copy: with all refused writes allowed it fails alike"
-	case besides:
-		v.Denied, v.Confidence = false, sandbox.Likely
-		v.Experiment = "tried on a copy: with all refused writes allowed it fails too, in another way"
-	case passing:
-		v.Denied, v.Confidence = false, sandbox.Likely
-		v.Experiment = "tried again on a copy, with the same refused: it passes"
 	}
 	return v
-}
-
-// watched is a draft of which it is known what changed, and where.
-type watched struct {
-	*draft.Draft
-	mu      sync.Mutex
-	upper   map[string]string // by the root
-	touched map[string]bool
-}
-
-func (w *watched) Layer(root string) (upper, work string, err error) {
-	upper, work, err = w.Draft.Layer(root)
-	w.upper[root] = upper
-	return upper, work, err
-}
-
-// maxTouched bounds the paths that are remembered.
-const maxTouched = 20_000
-
-func (w *watched) Touch(path string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.touched) < maxTouched {
-		w.touched[path] = true
-	}
-}
-
-// changed reports whether what was about to change at path did. What is there neither before nor afterwards was made
-// and removed.
-func (w *watched) changed(path string) bool {
-	root := ""
-	for at := range w.upper {
-		if sandbox.Covers(at, path) && len(at) > len(root) {
-			root = at
-		}
-	}
-	was, err := hostfile.Lstat(path)
-	is, gone := hostfile.Lstat(w.upper[root] + path[len(root):])
-	return err != nil || gone == nil && (!was.IsDir() || !is.IsDir() || was.Mode() != is.Mode())
-}
-
-// watch calls full once too much is written where the changes go, until ctx ends.
-func (w *watched) watch(ctx context.Context, full func()) {
-	free := w.Free()
-	var look func()
-	look = func() {
-		if w.Free()+maxChanges < free {
-			full()
-		}
-		if ctx.Err() == nil {
-			time.AfterFunc(50*time.Millisecond, look)
-		}
-	}
-	look()
 }

@@ -99,18 +99,14 @@ func (p *place) run(t testing.TB, argv ...string) (o exec.Outcome, tried sandbox
 	p.history.Begin("test")
 	defer p.history.End()
 	call := p.history.Call()
-	c := exec.Command{Argv: argv, Dir: p.ws, Timeout: time.Minute, Observer: call}
+	c := exec.Command{Argv: argv, Dir: p.ws, Timeout: time.Minute, Observer: call, By: "the test"}
 	trial := p.lab.Begin()
 	o, err := p.runner.Run(t.Context(), p.policy, c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	call.Settle()
-	before, ok := call.Before()
-	if !ok {
-		return o, o.Verdict
-	}
-	return o, trial.Verdict(t.Context(), p.policy, c, o, before)
+	defer call.Settle()
+	return o, trial.Verdict(t.Context(), p.policy, c, o, call)
 }
 
 // sh is a command of a shell.
