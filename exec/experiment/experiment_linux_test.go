@@ -19,7 +19,7 @@ import (
 	"codeagent/undo"
 )
 
-var _ = backendtest.Tests("codeagent/exec/experiment")
+var tests = backendtest.Tests("codeagent/exec/experiment")
 
 func TestMain(m *testing.M) { backendtest.Main(m) }
 

@@ -172,6 +172,10 @@ func TestStateBefore(t *testing.T) {
 	}
 }
 
+func TestAsUser(t *testing.T) {
+	tests.AsUser(t, "^Test(NothingIsKept|VerdictSaysNothingOfClosedFiles|NotRepeatable|StateBefore|WithoutNamespaces)$")
+}
+
 // TestBounds: a run that writes or takes much is ended, and shows nothing.
 func TestBounds(t *testing.T) {
 	p := newDrafts(t)
