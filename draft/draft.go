@@ -151,6 +151,9 @@ func New(dir, folder string, command []string, policy sandbox.Policy) (*Draft, e
 	return d, nil
 }
 
+// OfSession stands for the command of a draft that a session works on.
+const OfSession = "this session"
+
 // ErrNone: there is no such draft.
 var ErrNone = errors.New("no such draft")
 

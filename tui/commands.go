@@ -25,6 +25,7 @@ import (
 	"codeagent/tui/slash"
 	"codeagent/tui/templates"
 	"codeagent/tui/transcript"
+	"codeagent/tui/trying"
 	"codeagent/tui/undoing"
 )
 
@@ -39,6 +40,9 @@ type Extras struct {
 	// Fresh and Fork make the program begin a session, or resume a copy of this one, after
 	// the screen has ended.
 	Fresh, Fork func(ctx context.Context) error
+	// Draft makes the program resume this session on a draft. OnDraft: it works on one, which Writing.Drafts returns.
+	Draft   func(ctx context.Context) error
+	OnDraft bool
 	// Effort changes how long the model may think; Thinks is how long it may now, "" if not known.
 	Effort func(ctx context.Context, effort string) error
 	Thinks string
@@ -105,7 +109,8 @@ func (m *app) commands() slash.Commands {
 		{Name: "context", Help: "what fills the model's context, and what /compact would gain", Run: shows(func() part.Overlay { return fill.Page(s.Keys, e.Context) }), Waits: true, Missing: e.Context == nil},
 		{Name: "copy", Takes: "[N]", Help: "copy the last answer, or its N-th block of code", Run: func(which string) part.Intent { return copyAnswer(&m.transcript, which) }},
 		{Name: "find", Takes: "[text]", Help: "find a text in the whole transcript", Run: on(findText)},
-		{Name: "undo", Help: "undo what the last turn changed, after a preview", Run: func(string) part.Intent { return undoing.Show(m.rewinds().Screen, o.Undo) }, Missing: o.Undo == nil},
+		{Name: "undo", Help: "undo what the last turn changed, after a preview", Run: m.undo, Missing: o.Undo == nil && !e.OnDraft},
+		{Name: "draft", Takes: "[keep | drop]", Help: "work on a draft of your files; on one: show what changed, keep or drop it", Run: m.draft, Waits: true, Missing: e.Draft == nil && !e.OnDraft},
 		{Name: "rewind", Help: "go back to before one of your messages: the conversation, files, or both", Run: func(string) part.Intent { return rewind.Show(m.rewinds(), o.Rewind) }, Missing: o.Rewind == nil},
 		{Name: "redo", Help: "take back the last /undo or /rewind, until you send something", Run: func(string) part.Intent { return rewind.Redo(m.rewinds(), o.Rewind) }, Missing: o.Rewind == nil},
 		{Name: "ps", Help: "show the jobs in the background and their output; end them", Run: shows(func() part.Overlay { return lists.OfJobs(s, o.Background) }), Missing: o.Background == nil},
@@ -133,6 +138,24 @@ func (m *app) commands() slash.Commands {
 		{Name: "doctor", Help: "what this machine enforces, found by trying it", Run: text("Doctor", e.Doctor, words), Missing: e.Doctor == nil},
 		{Name: "feedback", Help: "write a file with version, doctor and settings, without secrets and content", Run: notes(e.Feedback), Missing: e.Feedback == nil},
 		{Name: "quit", Help: "leave codeagent; so does /exit", Run: func(string) part.Intent { return part.Quit{} }},
+	}
+}
+
+func (m *app) undo(string) part.Intent {
+	if m.offers.Extras.OnDraft {
+		return part.Say("nothing of this session is in your files yet: /draft shows its changes, keeps or drops them")
+	}
+	return undoing.Show(m.rewinds().Screen, m.offers.Undo)
+}
+
+func (m *app) draft(how string) part.Intent {
+	switch e := m.offers.Extras; {
+	case e.OnDraft:
+		return trying.Review(trying.Screen{Setting: m.setting(), Folder: m.facts.Session.Folder}, m.offers.Writing.Drafts, how)
+	case how != "":
+		return part.Say("this session works on your files; /draft moves it to a draft")
+	default:
+		return leave("/draft", m.facts.Running, e.Draft)
 	}
 }
 

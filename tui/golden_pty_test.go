@@ -275,6 +275,13 @@ func listed() []situation {
 	tries := func(s *stage) {
 		s.opt.Writing.Run, s.opt.Writing.Drafts = func(context.Context, string) error { return nil }, &fakeDrafts{}
 	}
+	onDraft := func(s *stage) {
+		f := &fakeDrafts{}
+		f.last, _ = f.Try(context.Background(), "this session")
+		f.last.Session = true
+		tries(s)
+		s.opt.Writing.Drafts, s.opt.Extras.OnDraft = f, true
+	}
 	many := func(s *stage) {
 		s.offers.models = nil
 		for i := range 60 {
@@ -295,6 +302,8 @@ func listed() []situation {
 		{name: "undo-none", given: func(s *stage) { s.offers.preview = undoing.Preview{} }, steps: open("/undo", "nothing to undo")},
 		{name: "undo-fails", given: func(s *stage) { s.offers.err = errors.New("the log of undo cannot be read") }, steps: open("/undo", "cannot be")},
 		{name: "tried", given: tries, steps: open("!!make generate", "── Draft")},
+		{name: "draft", given: onDraft, steps: open("/draft", "── Draft")},
+		{name: "draft-what", given: onDraft, steps: open("/draft", "── Draft", presses("enter"))},
 		{name: "tried-what", given: tries, steps: open("!!make generate", "── Draft", presses("enter"))},
 		{name: "tried-some", given: tries, steps: open("!!make generate", "── Draft", presses("enter"), sees("Drop"), types("2"), sees("chosen"), presses("down", "down", "down", "down", "enter"), sees("[x]"))},
 		{name: "tried-kept", given: tries, steps: open("!!make generate", "── Draft", presses("enter"), sees("Drop"), types("1"), sees("kept 1"))},

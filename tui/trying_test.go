@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+
 	"codeagent/event"
 	"codeagent/sandbox"
 	"codeagent/tui/trying"
@@ -82,6 +84,32 @@ func TestTry(t *testing.T) {
 	}
 	try("!!")
 	r.has("!! and a command runs it on a draft")
+}
+
+// TestDraftOfTheSession: /draft shows what the session changed on its draft, and ends the screen once it is decided.
+func TestDraftOfTheSession(t *testing.T) {
+	r, f := trial(t, 90, 40)
+	f.last, _ = f.Try(context.Background(), "this session")
+	f.last.Session, r.app.offers.Extras.OnDraft = true, true
+	enter := func(text string) tea.Cmd { r.typeText(text); return r.press("enter") }
+	r.settle(enter("/undo"))
+	r.has("nothing of this session is in your files yet")
+	r.settle(enter("/draft"))
+	r.has("── Draft", "1 deleted, 1 changed, 2 new", "/draft shows this again", "changed by this session")
+	r.press("enter")
+	r.has("Keep what this session changed?")
+	r.press("esc", "esc")
+	r.settle(enter("/draft all"))
+	r.has("/draft keep keeps all, /draft drop drops all")
+	r.settle(enter("/draft keep"))
+	r.has("kept 1 of 4 changes", "what was not kept stays in the draft: /draft shows it again")
+	if len(f.kept) != 4 || !f.kept[0].All {
+		t.Errorf("kept %+v", f.kept)
+	}
+	r.settle(enter("/draft drop"))
+	if f.dropped != 1 {
+		t.Error("it was not dropped")
+	}
 }
 
 // TestTryWhileWriting: the page takes no keys from somebody who writes.

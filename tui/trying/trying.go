@@ -43,6 +43,8 @@ type Tried struct {
 	Draft
 	ID, Command string
 	Changes     []Change
+	// Session: the session works on the draft. Once it is decided about, the screen ends, for another one on the files.
+	Session bool
 }
 
 // Change is one entry that it changed.
@@ -85,11 +87,55 @@ type Screen struct {
 func Again(s Screen, d Drafts) part.Intent {
 	return part.Idle{Name: Name, Then: part.Try(func(ctx context.Context) (part.Intent, error) {
 		x, err := d.Last(ctx)
-		if x == nil || err != nil {
+		if err != nil || x == nil || len(x.Changes) == 0 {
 			return part.Say(Name + " and a command runs it on a draft; then you choose what to keep"), err
 		}
 		return s.Show(x), nil
 	})}
+}
+
+// Review is /draft of a session that works on a draft. how: "keep" and "drop" ask nothing.
+func Review(s Screen, d Drafts, how string) part.Intent {
+	return part.Idle{Name: "/draft", Then: part.Try(func(ctx context.Context) (part.Intent, error) {
+		x, err := d.Last(ctx)
+		switch {
+		case err != nil || x == nil:
+			return nil, err
+		case how == "drop":
+			return s.drop(x), nil
+		case len(x.Changes) == 0:
+			return part.Say("nothing has changed on the draft; /draft drop leaves it"), nil
+		case how == "keep":
+			return s.keep(x, x.everything()), nil
+		case how != "":
+			return part.Say("/draft shows the changes, /draft keep keeps all, /draft drop drops all"), nil
+		}
+		return s.Show(x), nil
+	})}
+}
+
+// name is what shows the draft again, and subject what changed it.
+func (x *Tried) name() string {
+	if x.Session {
+		return "/draft"
+	}
+	return Name
+}
+
+func (x *Tried) subject() string {
+	if x.Session {
+		return x.Command
+	}
+	return "“" + paint.Cut(x.Command, 40) + "”"
+}
+
+// everything chooses all changes.
+func (x *Tried) everything() []Choice {
+	all := make([]Choice, len(x.Changes))
+	for i := range all {
+		all[i].All = true
+	}
+	return all
 }
 
 // Told is the line of the transcript after the command.
@@ -110,12 +156,8 @@ func (s Screen) Show(x *Tried) part.Intent {
 
 // what chooses between all, some and nothing.
 func (s Screen) what(x *Tried, under part.Overlay) *picker.Picker {
-	p := picker.New(s.Keys, "Keep what “"+paint.Cut(x.Command, 40)+"” changed?")
+	p := picker.New(s.Keys, "Keep what "+x.subject()+" changed?")
 	p.Under, p.Enter, p.Numbered = under, "chooses", true
-	all := make([]Choice, len(x.Changes))
-	for i := range all {
-		all[i].All = true
-	}
 	p.Fill([]picker.Row{
 		{Id: "all", Text: "Keep all", Enter: "keeps all", More: x.counts() + ". /undo takes it back."},
 		{Id: "some", Text: "Keep some", Enter: "chooses files and parts of texts", More: "Nothing is kept before you have chosen."},
@@ -124,23 +166,32 @@ func (s Screen) what(x *Tried, under part.Overlay) *picker.Picker {
 	p.Choose = func(r picker.Row) part.Intent {
 		switch r.Id {
 		case "all":
-			return s.keep(x, all)
+			return s.keep(x, x.everything())
 		case "some":
 			return part.Show{Overlay: s.some(x, p)}
 		}
-		return part.Turn{Name: Name, Doing: "Dropping", Work: func(ctx context.Context) (func() part.Intent, error) {
-			err := x.Drop(ctx)
-			return func() part.Intent { return part.Note("dropped: " + x.counts()) }, err
-		}}
+		return s.drop(x)
 	}
 	return p
+}
+
+func (s Screen) drop(x *Tried) part.Intent {
+	return part.Turn{Name: x.name(), Doing: "Dropping", Work: func(ctx context.Context) (func() part.Intent, error) {
+		err := x.Drop(ctx)
+		return func() part.Intent {
+			if x.Session && err == nil {
+				return part.Quit{}
+			}
+			return part.Note("dropped: " + x.counts())
+		}, err
+	}}
 }
 
 // mostLeft is how many changes are named that could not be kept.
 const mostLeft = 20
 
 func (s Screen) keep(x *Tried, chosen []Choice) part.Intent {
-	return part.Turn{Name: Name, Doing: "Keeping", Work: func(ctx context.Context) (func() part.Intent, error) {
+	return part.Turn{Name: x.name(), Doing: "Keeping", Work: func(ctx context.Context) (func() part.Intent, error) {
 		r, err := x.Keep(ctx, chosen)
 		said := part.All{}
 		if err == nil || r.Kept > 0 {
@@ -160,9 +211,14 @@ func (s Screen) keep(x *Tried, chosen []Choice) part.Intent {
 			}
 		}
 		if len(r.Left) > 0 {
-			said = append(said, part.Note("what was not kept stays in the draft: "+Name+" shows it again"))
+			said = append(said, part.Note("what was not kept stays in the draft: "+x.name()+" shows it again"))
 		}
-		return func() part.Intent { return said }, err
+		return func() part.Intent {
+			if x.Session && err == nil && len(r.Left) == 0 {
+				return part.Quit{} // the next screen says it
+			}
+			return said
+		}, err
 	}}
 }
 
@@ -182,7 +238,7 @@ const mostNamed = 1000
 
 func (s Screen) draw(x *Tried, t *paint.Theme, w int) []string {
 	out := t.Wrap(w, paint.Strong.Span(x.counts()))
-	out = append(out, t.Wrap(w, paint.Dim.Span("Not in your files yet. Esc keeps nothing; "+Name+" shows this again."))...)
+	out = append(out, t.Wrap(w, paint.Dim.Span("Not in your files yet. Esc keeps nothing; "+x.name()+" shows this again."))...)
 	head := func(text string, n int, style paint.Style) {
 		out = append(append(out, ""), t.Wrap(w, style.With(paint.Bold).Span(fmt.Sprintf("%s: %d", text, n)))...)
 	}

@@ -15,11 +15,11 @@ import (
 )
 
 // offerWriting gives the screen what belongs to writing a message.
-func offerWriting(ctx context.Context, ses *conversation.Session, o *tui.Options) {
+func offerWriting(ctx context.Context, ses *conversation.Session, kept *sessionList, o *tui.Options) {
 	o.Writing.Vim, o.Writing.History = ses.Workspace.Config.TUI.Vim, offerHistory(ses)
 	o.Writing.Files = func(ctx context.Context) ([]string, bool, error) { return listFiles(ctx, ses) }
 	if ses.Tour == nil {
-		o.Writing.Run, o.Writing.Drafts = ses.Command, &drafts{ses: ses}
+		o.Writing.Run, o.Writing.Drafts = ses.Command, &drafts{ses: ses, last: ses.Workspace.Draft, kept: kept}
 	}
 	o.Writing.Edit = func(text string) (string, error) { return edit(ctx, ses.Workspace, text) }
 }

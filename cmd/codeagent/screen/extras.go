@@ -85,6 +85,7 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *sessionList, o *t
 		return words, inWords(err)
 	}}
 	o.Extras.Own = func(ctx context.Context) ([]prompts.Own, error) { return commands.Own(ctx, ses) }
+	o.Extras.OnDraft = ws.Draft != nil
 	o.Extras.Fresh = func(context.Context) error {
 		kept.next = &sessionscmd.ResumeTarget{Fresh: true, Folder: ws.Folder, Effort: ses.Options.Effort}
 		if ses.Record != nil && ses.Record.Log.Kept() {
@@ -96,6 +97,12 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *sessionList, o *t
 		return
 	}
 	log := ses.Record.Log
+	if ws.Draft == nil {
+		o.Extras.Draft = func(context.Context) error {
+			kept.next = again(ses, cli.NewDraft, "")
+			return ws.CanDraft()
+		}
+	}
 	o.Extras.Fork = func(context.Context) error {
 		if !log.Kept() {
 			return commands.ErrNoMessage

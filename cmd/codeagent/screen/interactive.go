@@ -21,6 +21,7 @@ import (
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
+	"codeagent/cmd/codeagent/trycmd"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/event"
@@ -79,15 +80,15 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 		if err != nil || next == nil {
 			return err
 		}
-		prompt = ""
+		prompt, f.Draft = "", next.Draft
 		if next.Model != "" {
 			f = withChosen(ctx, s, f, next.Model)
 		}
 		if next.Fresh { // in the same folder
-			f.Folder, o.Images, o.Learn, o.from, o.said = next.Folder, nil, nil, next, ""
+			f.Folder, o.Images, o.Learn, o.from, o.said = next.Folder, nil, nil, next, next.Said
 			continue
 		}
-		o = Options{from: next, theme: o.theme}
+		o = Options{from: next, theme: o.theme, said: next.Said}
 		f.Folder = "" // each session has its own folder
 	}
 }
@@ -145,7 +146,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	kept := offer(ses, f, &options, func(e event.Event) { screen.Emit(e) })
 	options.Opening = firstEntry(ses, kept, o.from != nil && !o.from.Fresh)
 	options.Writing.Keys = table
-	offerWriting(ctx, ses, &options)
+	offerWriting(ctx, ses, kept, &options)
 	offerExtras(ses, f, kept, &options)
 	screen = tui.New(options)
 	face.Screen = screen
@@ -160,6 +161,9 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 		err = typed.run(ctx, screen)
 	} else {
 		err = screen.Run(ctx)
+	}
+	if ses.Workspace.Draft != nil && err == nil {
+		err = trycmd.Settle(ctx, ses.Workspace, ses.Workspace.Draft, ses.KeepDraft)
 	}
 	if ses.Tour != nil {
 		ses.ReportTourFiles() // files left when the tour was stopped, or kept

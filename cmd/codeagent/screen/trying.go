@@ -6,17 +6,30 @@ import (
 	"strings"
 
 	"codeagent/cmd/codeagent/conversation"
+	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/draft"
 	"codeagent/event"
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 	"codeagent/tools"
 	"codeagent/tui/trying"
 )
 
-// drafts is what is behind !!. last is the draft that waits for a decision; nil: none does.
+// drafts is what is behind !!, and /draft of a session that works on one. last is the draft that waits for a decision;
+// nil: none does.
 type drafts struct {
 	ses  *conversation.Session
 	last *draft.Draft
+	kept *sessionList
+}
+
+// again is this session once more, on a draft or on the files.
+func again(ses *conversation.Session, on, said string) *sessionscmd.ResumeTarget {
+	t := &sessionscmd.ResumeTarget{Fresh: true, Folder: ses.Workspace.Folder, Effort: ses.Options.Effort, Draft: on, Said: said}
+	if ses.Record != nil && ses.Record.Log.Kept() {
+		t.ID, t.Fresh, t.After = ses.Record.Log.ID(), false, true
+	}
+	return t
 }
 
 func (d *drafts) Try(ctx context.Context, command string) (*trying.Tried, error) {
@@ -40,12 +53,13 @@ func (d *drafts) Last(context.Context) (*trying.Tried, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(all) == 0 {
+	session := d.last == d.ses.Workspace.Draft
+	if len(all) == 0 && !session {
 		err, d.last = d.last.Drop(), nil
 		return nil, err
 	}
 	words := d.last.Command()
-	x, one := &trying.Tried{Command: words[len(words)-1], ID: d.last.ID()}, &decision{of: d, draft: d.last, all: all}
+	x, one := &trying.Tried{Command: words[len(words)-1], ID: d.last.ID(), Session: session}, &decision{of: d, draft: d.last, all: all}
 	x.Draft = one
 	room := mostCompared
 	draft.Chosen(all, func(c draft.Change) (draft.Change, bool) { // a folder with changes in it is not chosen by itself
@@ -131,15 +145,24 @@ func (d *decision) Keep(ctx context.Context, chosen []trying.Choice) (r trying.R
 		r.Left = append(r.Left, trying.Left{Path: l.Path, Why: l.Why})
 	}
 	if err == nil && len(left) == 0 {
-		d.of.last = nil
+		d.over(fmt.Sprintf("kept %d of %s; /undo takes it back", r.Kept, short.Count(len(chosen), "change")))
 	}
 	return r, err
 }
 
 func (d *decision) Drop(ctx context.Context) error {
 	_, _, err := d.ses().KeepDraft(ctx, d.draft, nil)
-	d.of.last = nil
+	if err == nil {
+		d.over("dropped the draft: your files are as they were")
+	}
 	return err
+}
+
+// over ends the draft. A session that worked on it begins again, on the files.
+func (d *decision) over(said string) {
+	if d.of.last = nil; d.draft == d.ses().Workspace.Draft {
+		d.of.kept.next = again(d.ses(), "", said)
+	}
 }
 
 func (d *decision) ses() *conversation.Session { return d.of.ses }

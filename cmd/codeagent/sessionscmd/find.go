@@ -48,6 +48,8 @@ type ResumeTarget struct {
 	// Effort is how long the model may think, as the person chose in the session before; empty: they did
 	// not. Model is what they set up there, likewise.
 	Effort, Model string
+	// Draft is cli.Flags.Draft of the run, and Said what its screen shows first.
+	Draft, Said string
 }
 
 func (r *Which) Add(cmd *cobra.Command, verb string) {

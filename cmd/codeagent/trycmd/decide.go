@@ -2,11 +2,14 @@ package trycmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/learning"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/draft"
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
@@ -25,12 +28,20 @@ func (t *trial) decide(ctx context.Context, changes []draft.Change) (kept []draf
 		return t.keep(ctx, changes)
 	}
 	t.report.list(t.Stdio.Err)
+	question := "Keep [a]ll, [s]ome, [n]othing, or show the [d]iff? "
+	if t.session != nil {
+		question = "Keep [a]ll, [s]ome, [n]othing, decide [l]ater, or show the [d]iff? "
+	}
 	for {
-		answer, err := t.ask(ctx, "Keep [a]ll, [s]ome, [n]othing, or show the [d]iff? ")
+		answer, err := t.ask(ctx, question)
 		if err != nil {
 			return nil, nil, err
 		}
 		switch answer {
+		case "l":
+			if t.session != nil {
+				return nil, nil, errLater
+			}
 		case "a":
 			return t.keep(ctx, changes)
 		case "n":
@@ -47,6 +58,41 @@ func (t *trial) decide(ctx context.Context, changes []draft.Change) (kept []draf
 			return t.keep(ctx, some)
 		}
 	}
+}
+
+var errLater = errors.New("the person decides later")
+
+// Settle has the person decide about the draft d of a session that ends. keep keeps changes, and without one drops all.
+func Settle(ctx context.Context, ws *workspace.Workspace, d *draft.Draft, keep func(context.Context, *draft.Draft, []draft.Change) ([]draft.Change, []draft.Left, error)) error {
+	changes, err := d.Changes()
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(changes) == 0 { // it was decided before
+		return nil
+	}
+	t := &trial{Workspace: ws, draft: d, session: keep}
+	t.report.Changes = shown(changes, ws.Folder)
+	if err == nil && !learning.CanAsk(ws.Stdio) {
+		err = errLater
+	}
+	var kept []draft.Change
+	var left []draft.Left
+	if err == nil {
+		kept, left, err = t.decide(ctx, changes)
+	}
+	if err == nil && len(kept)+len(left) == 0 {
+		_, _, err = keep(ctx, d, nil)
+	}
+	switch {
+	case errors.Is(err, errLater):
+		fmt.Fprintf(ws.Stdio.Err, "codeagent: the draft stays for a week: codeagent --draft=%s continues with it, codeagent try --draft %s decides\n", d.ID(), d.ID())
+		return nil
+	case err != nil:
+		return err
+	case len(left) > 0:
+		t.report.Draft = d.ID()
+	}
+	t.report.settle(kept, left)
+	t.report.words(ws.Stdio.Err)
+	return nil
 }
 
 // ask asks on the terminal, and returns the first letter of the answer.

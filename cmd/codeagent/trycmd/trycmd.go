@@ -132,6 +132,8 @@ type trial struct {
 	how    flags
 	draft  *draft.Draft
 	report Report
+	// session keeps changes in a session; nil: in one of their own.
+	session func(context.Context, *draft.Draft, []draft.Change) ([]draft.Change, []draft.Left, error)
 }
 
 // run runs the command on the draft.
@@ -163,6 +165,9 @@ func (t *trial) run(ctx context.Context, argv []string) error {
 
 // keep keeps changes under the policy of this run, as a turn of a session of its own, which codeagent undo finds.
 func (t *trial) keep(ctx context.Context, changes []draft.Change) (kept []draft.Change, left []draft.Left, err error) {
+	if t.session != nil {
+		return t.session(ctx, t.draft, changes)
+	}
 	title := "try " + strings.Join(t.draft.Command(), " ")
 	log := sessions.New(t.Paths.Sessions).Create(sessions.Info{ID: sessions.NewID(), Folder: t.Folder, Program: t.Process.Version})
 	defer log.Close()

@@ -233,7 +233,7 @@ func (ws *Workspace) OnDrafts() (r *exec.Runner, over func(), err error) {
 
 // Lab is where failed commands of the model run again on drafts; nil where that is switched off or impossible.
 func (ws *Workspace) Lab() *experiment.Lab {
-	if ws.linux == nil || !ws.Config.Sandbox.Experiments || !slices.Contains(ws.Enforcement.Active(), "mountns") || !ws.Enforcement.Observes {
+	if ws.linux == nil || ws.Draft != nil || !ws.Config.Sandbox.Experiments || !slices.Contains(ws.Enforcement.Active(), "mountns") || !ws.Enforcement.Observes {
 		return nil
 	}
 	return &experiment.Lab{Runner: ws.OnDrafts, Drafts: ws.Paths.Drafts, Trees: &ws.Trees, Files: ws.Files}
