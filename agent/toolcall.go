@@ -11,12 +11,14 @@ package agent
 //	decide  Gate.Decide              refused: policy, impossible wish -> words, not run
 //	  | permit   | question
 //	  |          v
+//	  |          |  (the person may try the call on a draft first: preview.go)
 //	  |     ask     Frontend.Ask     no, stop, nobody, interrupted ----> words, not run
 //	  |          v
 //	  |     settle  Gate.Settle      more than was shown --------------> words, not run
 //	  |          | permit            something changed ----------------> decide, ask
 //	  v          v
 //	run     Call.Run(permit)         refuses a permit for anything else
+//	  |                              keeps what was tried, if nothing changed since
 //	  |                              something changed ----------------> decide, ask
 //	  | output -> ToolOutput, thinned
 //	  | a refused system call that waits -> held.go: decide, ask, settle -> grant or no
@@ -61,6 +63,7 @@ type toolCall struct {
 	asked   callQuestions         // every question about it
 	own     bool                  // the user runs it
 	facts   []string              // what codeagent states in its questions
+	trial   *tools.Trial          // what ran on a draft before the yes; mostly nil
 }
 
 // alone reports whether no other call may run at the same time, whoever makes it: the call changes files,
@@ -204,6 +207,8 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 	stage := cfg.stage()
 	out.base = out.end
 	stage.Output = out.sink
+	stage.Trial, c.trial = c.trial, nil
+	defer stage.Trial.Drop()
 	if held != nil {
 		stage.Holder = held
 	}
@@ -233,8 +238,10 @@ func (c *toolCall) askPermit(ctx context.Context, question *approvals.Request) (
 	if permit, ok := gate.Ruled(question); ok {
 		return permit, "", nil
 	}
+	tried := c.offer(ctx, question)
 	ans := c.put(ctx, question)
 	permit, err = gate.Settle(question, ans)
+	c.trial = tried.end(err == nil)
 	c.answered(question, ans, err)
 	return permit, yesWords(ans), err
 }

@@ -26,6 +26,9 @@ type (
 	Decision   = ask.Decision
 	Answer     = ask.Answer
 	Lasting    = ask.Lasting
+	// Tried and TriedChange are what a preview shows.
+	Tried       = ask.Tried
+	TriedChange = ask.TriedChange
 )
 
 // See decide.Mode.

@@ -319,6 +319,25 @@ func (q openQuestion) keeping(s decide.State, p sandbox.Policy) sandbox.Policy {
 	return p
 }
 
+// under is the policy of the action with grant.
+func (q openQuestion) under(s decide.State, grant sandbox.Grant) sandbox.Policy {
+	return q.keeping(s, s.BaseOf(q.Action).With(grant))
+}
+
+// Preview returns the policy under which the action of an open question would run after a yes. ok is false unless
+// it is a command that asks for writes alone, and runs then: on a draft it can do no more than that.
+func (g *Gate) Preview(r *Request) (p sandbox.Policy, ok bool) {
+	g.open.mu.Lock()
+	q, ok := g.open.byID[r.ID]
+	g.open.mu.Unlock()
+	a, w := q.Action, q.Grant
+	if !ok || q.Held || a.Kind != word.KindCommand || a.Background || w.Unsandboxed || len(w.Write) == 0 || len(w.Hosts)+len(w.Sockets) > 0 {
+		return p, false
+	}
+	p = q.under(g.state(q.names...), w)
+	return p, !p.Unconfined
+}
+
 // put stores q as asked, and returns a deep copy of its request.
 func (o *questions) put(q openQuestion) *Request {
 	q.Options = ask.Numbered(q.Options)

@@ -20,7 +20,7 @@ func (g *Gate) Settle(r *Request, ans Answer) (Permit, error) {
 		return Permit{}, err
 	}
 	s := g.state(q.names...)
-	p := mint(q.Action, q.keeping(s, s.BaseOf(q.Action).With(grant)))
+	p := mint(q.Action, q.under(s, grant))
 	p.paused, p.check, p.given = ans.Decision == OutsidePaused, g.recheck(q), q.given
 	if ans.Decision == Once {
 		p.given = append(slices.Clone(q.given), grant)

@@ -42,6 +42,7 @@ type Draft struct {
 	dir string
 	// kept are the roots whose changes can be kept. Those of caches and temporary folders are dropped.
 	kept []string
+	temp string // the session's folder for temporary files
 
 	mu   sync.Mutex
 	data record
@@ -142,6 +143,7 @@ func New(dir, folder string, command []string, policy sandbox.Policy) (*Draft, e
 		return nil, fmt.Errorf("draft: %w", err)
 	}
 	d := &Draft{dir: at, data: record{Command: command, Folder: folder, Began: time.Now(), Touched: map[fileName]entry{}, Closed: map[fileName]fs.FileMode{}}}
+	d.temp = policy.Temp
 	for _, root := range policy.Roots() {
 		switch root.Origin {
 		case sandbox.FromWorkspace, sandbox.FromSettings, sandbox.FromGrant:

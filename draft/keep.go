@@ -31,21 +31,7 @@ const changedMeanwhile = "somebody else changed it meanwhile"
 // has changed since the command first changed it on the draft. What was kept is no longer a change of the draft; all
 // else stays in it.
 func (d *Draft) Keep(ctx context.Context, files Files, list []Change) (kept []Change, left []Left, err error) {
-	k, gone := keeping{files: files, failed: map[int]string{}}, map[string]bool{}
-	for _, c := range list {
-		gone[c.Path] = gone[c.Path] || c.Kind == sandbox.Deleted // something of another type may come there
-	}
-	for i, c := range list {
-		now, err := look(c.Path)
-		switch {
-		case c.Why != "":
-			k.failed[i] = c.Why
-		case err != nil:
-			k.failed[i] = err.Error()
-		case c.Kind != sandbox.Added && !c.before.same(now), c.Kind == sandbox.Added && now.exists() && !gone[c.Path]:
-			k.failed[i] = changedMeanwhile
-		}
-	}
+	k := keeping{files: files, failed: blocked(list)}
 	k.all(ctx, list)
 	d.mu.Lock()
 	for i, c := range list {
@@ -60,6 +46,26 @@ func (d *Draft) Keep(ctx context.Context, files Files, list []Change) (kept []Ch
 	}
 	d.mu.Unlock()
 	return kept, left, d.Save()
+}
+
+// blocked says, by the index in list, why changes cannot be kept now.
+func blocked(list []Change) map[int]string {
+	gone, out := map[string]bool{}, map[int]string{}
+	for _, c := range list {
+		gone[c.Path] = gone[c.Path] || c.Kind == sandbox.Deleted // something of another type may come there
+	}
+	for i, c := range list {
+		now, err := look(c.Path)
+		switch {
+		case c.Why != "":
+			out[i] = c.Why
+		case err != nil:
+			out[i] = err.Error()
+		case c.Kind != sandbox.Added && !c.before.same(now), c.Kind == sandbox.Added && now.exists() && !gone[c.Path]:
+			out[i] = changedMeanwhile
+		}
+	}
+	return out
 }
 
 // keeping is the state of one Keep.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -19,8 +21,9 @@ import (
 // maxLooked bounds the names of a read set. A longer one is not known.
 const maxLooked = 20_000
 
-// see returns the state of what the name path leads to, with the text of a link at its end.
-func see(path string) (is entry, err error) {
+// see returns the state of what the name path leads to, with the text of a link at its end. Of a folder that nobody opens
+// the entries do not count, nor its times, which change with them.
+func see(path string, opened bool) (is entry, err error) {
 	target, _ := hostfile.OS{}.Readlink(path) // mostly it is no link
 	if to := filepath.Join(filepath.Dir(path), target); target != "" && sandbox.CoveredBy([]string{"/proc", "/sys", "/dev"}, to) {
 		return entry{Target: fileName{target}}, nil
@@ -34,12 +37,14 @@ func see(path string) (is entry, err error) {
 	default:
 		is = entryOf(info)
 	}
-	is.Target = fileName{target}
+	if is.Target = (fileName{target}); is.folder() && !opened {
+		is = entry{Dev: is.Dev, Ino: is.Ino, Mode: is.Mode, Target: is.Target}
+	}
 	return is, nil
 }
 
 // Looked notes path, which a command is about to look up, as sandbox.Command.Looked.
-func (d *Draft) Looked(path string) {
+func (d *Draft) Looked(path string, opened bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := &d.data
@@ -50,12 +55,13 @@ func (d *Draft) Looked(path string) {
 		path = filepath.Clean(path)
 	}
 	name := fileName{path}
-	_, known := r.Looked[name]
+	was, known := r.Looked[name]
+	known = known && (!opened || !was.folder() || was.Ctime != 0)
 	_, changed := r.Touched[name] // by the command itself: Keep compares it
 	if known || changed || r.Unknown != "" {
 		return
 	}
-	is, err := see(path)
+	is, err := see(path, opened)
 	switch {
 	case err != nil:
 		r.Unknown = err.Error()
@@ -70,18 +76,39 @@ func (d *Draft) Looked(path string) {
 	r.Looked[name] = is
 }
 
-// Stale says why the command could do something else now than it did: something that it looked up has changed, or is
-// not known. "" means neither. Only a draft whose command had Looked knows.
-func (d *Draft) Stale() string {
+// Stale says why to keep list, all that changed on the draft, may be something else than to run the command now. ""
+// means that it is the same. Only a draft whose command had Looked knows.
+func (d *Draft) Stale(list []Change) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.data.Unknown != "" || d.data.Looked == nil {
 		return "what it depended on is not known: " + d.data.Unknown
 	}
 	for name, was := range d.data.Looked {
-		if now, err := see(name.string); err != nil || now != was {
+		if now, err := see(name.string, was.Ctime != 0); err != nil || now != was {
 			return name.string + " has changed since"
 		}
 	}
+	for i, why := range blocked(list) {
+		return list[i].Path + ": " + why
+	}
+	if d.leftTemp() {
+		return "it left temporary files, which go with the draft"
+	}
 	return ""
+}
+
+// leftTemp reports whether something is in the temporary folder but places where the keeper mounts roots.
+func (d *Draft) leftTemp() bool {
+	i := d.layer(d.temp)
+	if i == len(d.data.Roots) {
+		return false
+	}
+	left, err := hostfile.ReadDir(filepath.Join(d.dir, strconv.Itoa(i), "upper"), maxEntries)
+	left = slices.DeleteFunc(left, func(e fs.DirEntry) bool {
+		return slices.ContainsFunc(d.data.Roots, func(r root) bool {
+			return slices.ContainsFunc(sandbox.SharedTempFolders, func(dir string) bool { return sandbox.Covers(dir+"/"+e.Name(), r.Path) })
+		})
+	})
+	return err != nil || len(left) > 0
 }

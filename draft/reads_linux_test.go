@@ -49,6 +49,7 @@ func TestReadSet(t *testing.T) {
 			_ = os.Mkdir(at(name), 0o755)
 		}
 		_ = os.Remove(at("absent"))
+		_ = os.Remove(at("d/new"))
 		_ = os.Remove(at("link"))
 		for name, text := range map[string]string{"a": "a", "b": "b", "d/x": "x", "d/e/y": "y"} {
 			if err := write(name, text)(); err != nil {
@@ -79,6 +80,7 @@ func TestReadSet(t *testing.T) {
 		{"nothing", "cat a d/x >/dev/null; ls d; test -e absent", func() error { return nil }, false},
 		{"a file that it did not look up", "cat a", write("d/e/y", "z"), false},
 		{"what it made itself", "echo 1 >new; cat new; rm new; mkdir m; ls m", func() error { return nil }, false},
+		{"a new entry of a folder that it does not list", "cat a; cd d; test -d e; test -e x", write("d/new", ""), false},
 		{"content", "cat a", write("a", "A"), true},
 		{"times alone", "cat a", func() error { return os.Chtimes(at("a"), time.Now(), time.Now()) }, true},
 		{"content by a link", "cat link", write("a", "A"), true},
@@ -105,31 +107,31 @@ func TestReadSet(t *testing.T) {
 		t.Run(row.what, func(t *testing.T) {
 			setUp()
 			d := p.look(t, row.script)
-			if why := d.Stale(); why != "" {
+			if why := d.Stale(p.changes(t, d)); why != "" {
 				t.Fatalf("stale before the change: %s", why)
 			}
 			time.Sleep(20 * time.Millisecond)
 			if err := row.change(); err != nil {
 				t.Fatal(err)
 			}
-			if why := d.Stale(); (why != "") != row.stale {
+			if why := d.Stale(p.changes(t, d)); (why != "") != row.stale {
 				t.Errorf("stale %q, want %v", why, row.stale)
 			}
 			if err := d.Save(); err != nil {
 				t.Fatal(err)
 			}
 			again, err := draft.Open(p.drafts, d.ID())
-			if err != nil || (again.Stale() != "") != row.stale {
+			if err != nil || (again.Stale(p.changes(t, again)) != "") != row.stale {
 				t.Errorf("opened again: %v", err)
 			}
 		})
 	}
 	plain, _ := p.try(t.Context(), t, "/bin/true")
-	if plain.Stale() == "" {
+	if plain.Stale(nil) == "" {
 		t.Error("a draft without a read set is not stale")
 	}
 	many := p.look(t, "i=0; while [ $i -lt 20100 ]; do i=$((i+1)); test -e n$i; done")
-	if why := many.Stale(); !strings.Contains(why, "more names") {
+	if why := many.Stale(nil); !strings.Contains(why, "more names") {
 		t.Errorf("too many names: %q", why)
 	}
 }

@@ -120,7 +120,7 @@ type Command struct {
 	// Draft is as in sandbox.Command. The command then runs without a network.
 	Draft Draft
 	// Looked is as in sandbox.Command.
-	Looked func(path string)
+	Looked func(path string, opened bool)
 	// Idle is as in sandbox.Command.
 	Idle bool
 	// Foreground passes the terminal and the three files below straight through (for

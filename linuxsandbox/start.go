@@ -175,8 +175,8 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 		order.Own = append(order.Own, own)
 	}
 	loose := slices.ContainsFunc(files[:], looseSocket)
-	order.PathSockets, order.AskNetwork = order.PathSockets && !loose, order.AskNetwork && !loose
-	if order.HostNet != 0 && !loose {
+	order.PathSockets, order.AskNetwork = order.PathSockets && !loose, order.AskNetwork && !loose && !order.Looks
+	if order.HostNet != 0 && !loose && !order.Looks { // with Looks what is tried in an empty network is refused, and on record
 		order.Network = true
 	}
 	if hosts := proc.policy.Network.Hosts; loose && proc.policy.Network.Mode == sandbox.NetworkAllow && len(hosts) > 0 {

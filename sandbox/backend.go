@@ -115,9 +115,9 @@ type Command struct {
 	// cannot do that the command does not start.
 	Draft Draft
 	// Looked, if set, receives each name that the command looks up on a draft, before that happens: an absolute path,
-	// through links, of what is there or is not. "" means that something was not seen. It makes each of these calls
-	// slower, must not wait, and may be called twice for one name.
-	Looked func(path string)
+	// through links, of what is there or is not. opened: it opens it. "" means that something was not seen. It makes each of
+	// these calls slower, must not wait, and may be called twice for one name.
+	Looked func(path string, opened bool)
 	// Idle gives the command the lowest priority, where a backend can do that.
 	Idle bool
 	// Learn, if set, is called for each refusal that a grant could lift. It returns at once what

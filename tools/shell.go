@@ -115,9 +115,20 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 		Command: a.Command, Folder: folder, Argv: []string{t.shell, "-c", a.Command}, Wish: wish,
 		Background: a.Background, Independent: a.Independent,
 	}
-	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	command := func(s Stage) exec.Command {
+		return exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.Observer(), Paused: s.paused, Check: s.check, By: "the command " + short.Cut(oneLine(a.Command), 60)}
+	}
+	return &call{action: action, command: command, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		defer t.keepUnobserved(ctx, p, s)()
-		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.Observer(), Paused: s.paused, Check: s.check, By: "the command " + short.Cut(oneLine(a.Command), 60)}
+		c, again := command(s), ""
+		if s.Trial != nil {
+			var r Result
+			var err error
+			if r, again, err = s.Trial.keep(ctx, p, s, c); again == "" {
+				r.Text += t.onHost(a.Command, r.Output)
+				return r, err
+			}
+		}
 		run := func(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (Result, error) {
 			return runShell(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command})
 		}
@@ -127,6 +138,9 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 			}
 		}
 		r, err := run(ctx, p, s, c)
+		if again != "" && r.Warning == "" {
+			r.Warning = "The command ran again after the preview, because " + again + "."
+		}
 		if !p.Unconfined {
 			r.Text += t.onHost(a.Command, r.Output)
 		}

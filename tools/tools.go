@@ -82,6 +82,10 @@ type Stage struct {
 	Listens func(ctx context.Context, job Publisher, l sandbox.Listener)
 	// Lab tries out why a command failed; nil: nothing is tried.
 	Lab *experiment.Lab
+	// Drafts are for trials; nil: there are none. Trial is what the person has seen of this call before they said yes; it
+	// may be nil.
+	Drafts *Drafts
+	Trial  *Trial
 	// Undo records files before a call changes them; nil: nothing is recorded.
 	Undo *undo.History
 	// kept is the record of this call in Undo; nil without Undo.
@@ -310,6 +314,8 @@ func (s *Set) Plan(c model.ToolCall) (Call, error) {
 type call struct {
 	action approvals.Action
 	run    func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error)
+	// command is what a call of the shell runs; nil for other tools.
+	command func(s Stage) exec.Command
 }
 
 func (c *call) Action() approvals.Action { return c.action }

@@ -42,6 +42,8 @@ type Request struct {
 	AfterFailure bool
 	// Changes are what an edit would change now, as far as that is known.
 	Changes []event.FileChange
+	// Preview, if set, runs the action on a draft with what a yes opens. It ends with the question.
+	Preview func() (Tried, error) `json:"-"`
 	// Options are the possible answers, the least permission first. Withheld says which
 	// answers are not offered here and why, one phrase each.
 	Options  []Option
@@ -52,6 +54,20 @@ type Request struct {
 	// as. Settle sets both.
 	Unsaved string   `json:"-"`
 	Instead Decision `json:"-"`
+}
+
+// Tried is what an action did on a draft.
+type Tried struct {
+	// Changes are all that it changed, deletions first.
+	Changes []TriedChange
+	// Said is how it ended. Again says why a yes would run it once more; "": a yes keeps the changes.
+	Said, Again string
+}
+
+// TriedChange is one of them. Note is more about it, and Why says why it cannot be kept.
+type TriedChange struct {
+	event.FileChange
+	Note, Why string
 }
 
 // Option is one answer to a Request.

@@ -110,8 +110,10 @@ func (b *Broker) handlersFor(o Options) handlers {
 
 // handle handles one call once.
 func (h *handlers) handle(n *notify.Notification) notify.Reply {
-	if h.looks != nil && h.looks.note(n) {
-		return h.rules.Proceed(notify.ByCaller)
+	if h.looks != nil {
+		if rule := h.looks.note(n); rule != 0 {
+			return h.rules.Proceed(rule)
+		}
 	}
 	if c := calls.MetadataOf(n.NR); c != nil {
 		return h.metadata.change(n, c)

@@ -25,7 +25,7 @@ import (
 // looks passes on the names that a command looks up.
 type looks struct {
 	walk *pathwalk.Walker
-	to   func(path string) // see sandbox.Command.Looked
+	to   func(path string, opened bool) // see sandbox.Command.Looked
 	// keeper is its PID. Its thread has the filter too, and its memory is closed, as that of its child is until the
 	// program starts: until begun is set.
 	keeper int
@@ -38,9 +38,9 @@ func looksOf(o Options, walk *pathwalk.Walker) *looks {
 		return nil
 	}
 	h := &looks{walk: walk, to: o.Command.Looked, keeper: o.Keeper}
-	h.to(o.Command.Dir)
+	h.to(o.Command.Dir, false)
 	for _, name := range sandbox.Programs(o.Command.Path, o.Command.Env) {
-		h.to(name)
+		h.to(name, true)
 		if fd, err := kernel.OpenPath(name); err == nil {
 			h.interpreters(fd, kernel.OpenPath)
 			break
@@ -49,22 +49,29 @@ func looksOf(o Options, walk *pathwalk.Walker) *looks {
 	return h
 }
 
-// note passes on what a call names. proceeds: the call only looks it up.
-func (h *looks) note(n *notify.Notification) (proceeds bool) {
+// note passes on what a call names. proceeds, if set, is the rule for a call that only looks it up: without Spec.Looks
+// the filter would not ask about it.
+func (h *looks) note(n *notify.Notification) (proceeds notify.Rule) {
 	if c := calls.MetadataOf(n.NR); c != nil {
 		m, err := c.File(n)
-		h.name(n, m, err)
-		return false
+		h.name(n, m, false, err)
+		return 0
 	}
 	c := calls.FileOf(n.NR)
-	if proceeds = c == nil; proceeds {
+	switch {
+	case c == nil:
 		if c = calls.LookupOf(n.NR); c == nil {
-			return false
+			return 0
 		}
+		proceeds = notify.ByCaller
+	case c.Kind == calls.Open && c.Effect(n) == notify.Reads:
+		proceeds = notify.ByLandlock
+	case c.Kind == calls.Access && c.Flags(n)&unix.W_OK == 0:
+		proceeds = notify.ByCaller
 	}
 	if emptied := c.Kind == calls.Creat || c.Kind == calls.Open && c.Flags(n)&unix.O_TRUNC != 0; c.Kind != calls.Symlink && !emptied {
 		m, err := c.First(n)
-		h.name(n, m, err)
+		h.name(n, m, c.Kind == calls.Openat2 || c.Kind == calls.Open && c.Flags(n)&unix.O_PATH == 0, err)
 		if m.Itself = m.Path == ""; c.Kind == calls.Execute && err == nil {
 			if fd, err := h.walk.Open(n, m); err == nil {
 				h.interpreters(fd, func(path string) (int, error) {
@@ -75,19 +82,19 @@ func (h *looks) note(n *notify.Notification) (proceeds bool) {
 	}
 	if c.Path2 != calls.None {
 		m, err := c.Second(n)
-		h.name(n, m, err)
+		h.name(n, m, false, err)
 	}
-	return proceeds || c.Kind == calls.Access && c.Flags(n)&unix.W_OK == 0
+	return proceeds
 }
 
 // name passes on m, which could be read unless err is set.
-func (h *looks) name(n *notify.Notification, m pathwalk.Name, err error) {
+func (h *looks) name(n *notify.Notification, m pathwalk.Name, opens bool, err error) {
 	switch {
 	case err == nil && (m.Itself || m.Path == ""), err == unix.EFAULT, err == unix.ENAMETOOLONG, err == unix.EINVAL, err == unix.ESRCH:
 		return // it names nothing, or looks nothing up
 	case err != nil:
 		if h.begun && kernel.ProcessOf(n.Thread()) != h.keeper {
-			h.to("")
+			h.to("", false)
 		}
 		return
 	}
@@ -96,14 +103,14 @@ func (h *looks) name(n *notify.Notification, m pathwalk.Name, err error) {
 	if err != nil {
 		path = ""
 	} else if kernelPlace(path) {
-		h.behind(n, m, path)
+		h.behind(n, m, path, opens)
 		return
 	}
-	h.to(path)
+	h.to(path, opens)
 	if up := strings.Index(path, "/../"); up > 0 {
-		h.to(path[:up]) // a link, perhaps
+		h.to(path[:up], false) // a link, perhaps
 		if s, err := h.walk.Spot(n, m); err == nil {
-			h.to(s.Full())
+			h.to(s.Full(), opens)
 			s.Close()
 		}
 	}
@@ -116,7 +123,7 @@ func kernelPlace(path string) bool {
 
 // behind passes on the path to which one in a kernel place leads, as /proc/self/cwd/x does. What is there about the
 // network is not what it would be without a draft.
-func (h *looks) behind(n *notify.Notification, m pathwalk.Name, path string) {
+func (h *looks) behind(n *notify.Notification, m pathwalk.Name, path string, opens bool) {
 	to := path
 	if fd, err := h.walk.Open(n, m); err == nil {
 		to = h.walk.PolicyPath(fd)
@@ -126,9 +133,9 @@ func (h *looks) behind(n *notify.Notification, m pathwalk.Name, path string) {
 		s.Close()
 	}
 	if !kernelPlace(to) {
-		h.to(to)
+		h.to(to, opens)
 	} else if strings.Contains(to+"/", "/net/") {
-		h.to("")
+		h.to("", false)
 	}
 }
 
@@ -138,12 +145,12 @@ func (h *looks) interpreters(fd int, open func(path string) (int, error)) {
 		path, err := interpreterOf(fd)
 		unix.Close(fd)
 		if err != nil {
-			h.to("")
+			h.to("", false)
 		}
 		if path == "" {
 			return
 		}
-		h.to(path)
+		h.to(path, true)
 		if fd, err = open(path); err != nil {
 			return
 		}

@@ -72,7 +72,7 @@ func standard() []Binding {
 		{InComposer, []string{"ctrl+g"}, Editor, "edit the message in $VISUAL or $EDITOR"},
 		{InComposer, []string{"ctrl+v"}, Clipboard, "paste the clipboard: an image, which a terminal does not paste, else its text"},
 
-		{InQuestion, []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "n", "s", "c", "u"}, Option, "give the answer beside the key; a yes works only after everything it allows was visible; after a pause the answer waits a quarter of a second, and becomes text if more is typed"},
+		{InQuestion, []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "n", "s", "c", "u", "t"}, Option, "give the answer beside the key, or try it first; a yes works only after everything it allows was visible; after a pause the answer waits a quarter of a second, and becomes text if more is typed"},
 		{InQuestion, []string{"tab"}, Note, "add a note for the model to the answer"},
 
 		{InNote, []string{"enter"}, Send, "send the answer, or save the note and go back to the options"},

@@ -16,6 +16,7 @@ import (
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
+	"codeagent/tui/trying"
 )
 
 // The order of a question, from the top: who asks, what a yes allows, warnings, what
@@ -120,6 +121,9 @@ func (q *Question) sheet(t *paint.Theme, w int, home string, most limits, titled
 	if !titled {
 		s.add(field{label: "asks", name: "title", spans: paint.Flat([]paint.Span{paint.Strong.Span(titleOf(q.request, home))})})
 	}
+	if q.tried != nil {
+		s.tried(q.tried, q.request.Action, most == limits{})
+	}
 	s.opens(q.request)
 	for i, text := range q.request.Warnings {
 		s.add(field{name: fmt.Sprint("warning ", i), mark: paint.Warn.Span("▲ "), spans: paint.Flat([]paint.Span{paint.Warn.Span(visible.Fact(text))})})
@@ -142,6 +146,35 @@ func (q *Question) sheet(t *paint.Theme, w int, home string, most limits, titled
 		s.add(field{label: "withheld", spans: paint.Flat([]paint.Span{paint.Dim.Span(visible.Fact(why))})})
 	}
 	return s
+}
+
+// tried says what the action did on a draft, whole or how much. Deletions must be seen.
+func (s *sheet) tried(x *approvals.Tried, a approvals.Action, whole bool) {
+	all, kept := &trying.Tried{}, paint.Good.Span("a yes keeps exactly this, and does not run it again")
+	if x.Again != "" {
+		kept = paint.Warn.Span("a yes runs it again: " + visible.Fact(x.Again))
+	}
+	for _, c := range x.Changes {
+		all.Changes = append(all.Changes, trying.Change{FileChange: c.FileChange, Note: c.Note, Why: c.Why})
+	}
+	counts := all.Counts()
+	if len(x.Changes) == 0 {
+		counts = "no file changed"
+	}
+	s.add(field{label: "tried", spans: paint.Flat([]paint.Span{paint.Strong.Span(counts), paint.Text.Span("; " + x.Said)})})
+	s.add(field{label: "tried", spans: paint.Flat([]paint.Span{kept})})
+	gone, rest := trying.Screen{Setting: part.Setting{Home: s.home}, Folder: a.Folder}.Parts(all, s.t, s.w-1)
+	for i, line := range gone {
+		r := row{line, part.Sight{Line: fmt.Sprint("deleted ", i), Of: 1, Width: s.w}}
+		if s.every = append(s.every, r.at); whole {
+			s.rows = append(s.rows, r)
+		}
+	}
+	for _, line := range append(rest, "") {
+		if whole {
+			s.rows = append(s.rows, row{text: line})
+		}
+	}
 }
 
 // answers writes out the labels that are cut below the question: they say for how long and

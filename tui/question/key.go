@@ -24,6 +24,8 @@ func (q *Question) Key(k keys.Key) (part.Intent, bool) {
 		return q.noteKey(k)
 	}
 	switch do := q.keys.Find(k, keys.InQuestion); {
+	case do == keys.Option && k.Keystroke() == tryKey && q.Has(tryKey):
+		return q.try(), true
 	case do == keys.Option && q.Has(k.Keystroke()):
 		if ans, ok := q.Choose(k.Keystroke()); ok {
 			return q.answer(ans), true

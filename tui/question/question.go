@@ -5,6 +5,7 @@
 package question
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -39,6 +40,9 @@ type Question struct {
 	// be seen: the keys do what the person sees, and no more.
 	drawn bool
 	left  int
+	// tries: a preview runs. tried is what the last one showed.
+	tries bool
+	tried *approvals.Tried
 	keys  *keys.Table
 	now   func() time.Time
 	// change are the rows of an edit, once they were drawn.
@@ -159,7 +163,43 @@ func (q *Question) Unread() bool { return q.left > 0 }
 
 // Has reports whether key is one of the question's options.
 func (q *Question) Has(key string) bool {
-	return slices.ContainsFunc(q.request.Options, func(o approvals.Option) bool { return o.Key == key })
+	return key == tryKey && q.request.Preview != nil || slices.ContainsFunc(q.request.Options, func(o approvals.Option) bool { return o.Key == key })
+}
+
+// offered are the options with the preview, which answers nothing.
+func (q *Question) offered() []approvals.Option {
+	if q.request.Preview == nil || q.tries || q.tried != nil {
+		return q.request.Options
+	}
+	return append(slices.Clone(q.request.Options), approvals.Option{Key: tryKey, Label: "try it first"})
+}
+
+// tryKey is the key of the preview.
+const tryKey = "t"
+
+// try runs the preview once, and shows it.
+func (q *Question) try() part.Intent {
+	const whole = part.Act(keys.Toggle) // the question in full, which begins with it
+	switch {
+	case q.tries:
+		return nil
+	case q.tried != nil:
+		return whole
+	}
+	q.tries = true
+	return part.Beside(func(context.Context) func() part.Intent {
+		tried, err := q.request.Preview()
+		return func() part.Intent {
+			if q.tries = false; len(q.Asks) == 0 {
+				return nil // it was answered meanwhile
+			}
+			if err != nil {
+				return part.Fail("It could not be tried: " + err.Error())
+			}
+			q.tried = &tried
+			return whole
+		}
+	})
 }
 
 // Open starts the note; with the key of an option, sending the note answers.

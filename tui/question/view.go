@@ -221,7 +221,7 @@ func (q *Question) options(t *paint.Theme, w, long, left int) []string {
 	}
 	var rows []string
 	row, used := strings.Repeat(" ", edge), edge
-	for _, o := range q.request.Options {
+	for _, o := range q.offered() {
 		name := shortLabel(o, w, long)
 		k, l := key, label
 		if left > 0 && o.Decision.Yes() {
@@ -318,6 +318,8 @@ func (q *Question) hint(w, left int) []paint.Span {
 			forms = append(forms, slices.Concat(edge, []paint.Span{next, paint.Warn.Span(say)}))
 		}
 		return fitting(w, append(forms, []paint.Span{next, paint.Warn.Span(count + "unseen")})...)
+	case q.tries:
+		return []paint.Span{paint.Dim.Span("   it runs on a draft…")}
 	case q.held != "":
 		again := []paint.Span{paint.Warn.Span("   " + q.held + " came too early: press it again")}
 		return fitting(w, append(again[:1:1], paint.Dim.Span(" once you have read this")), again)

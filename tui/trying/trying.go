@@ -143,7 +143,7 @@ func (s Screen) Told(x *Tried) part.Intent {
 	if len(x.Changes) == 0 {
 		return part.Note("the command changed no file")
 	}
-	return part.Note("on a draft: " + x.counts() + "; nothing of it is in your files yet. " + Name + " shows it, and asks what to keep")
+	return part.Note("on a draft: " + x.Counts() + "; nothing of it is in your files yet. " + Name + " shows it, and asks what to keep")
 }
 
 // Show shows what the command changed; Enter asks what to keep.
@@ -159,7 +159,7 @@ func (s Screen) what(x *Tried, under part.Overlay) *picker.Picker {
 	p := picker.New(s.Keys, "Keep what "+x.subject()+" changed?")
 	p.Under, p.Enter, p.Numbered = under, "chooses", true
 	p.Fill([]picker.Row{
-		{Id: "all", Text: "Keep all", Enter: "keeps all", More: x.counts() + ". /undo takes it back."},
+		{Id: "all", Text: "Keep all", Enter: "keeps all", More: x.Counts() + ". /undo takes it back."},
 		{Id: "some", Text: "Keep some", Enter: "chooses files and parts of texts", More: "Nothing is kept before you have chosen."},
 		{Id: "none", Text: "Drop", Enter: "drops all", More: "Your files stay as they are. The draft is removed."},
 	})
@@ -182,7 +182,7 @@ func (s Screen) drop(x *Tried) part.Intent {
 			if x.Session && err == nil {
 				return part.Quit{}
 			}
-			return part.Note("dropped: " + x.counts())
+			return part.Note("dropped: " + x.Counts())
 		}, err
 	}}
 }
@@ -222,8 +222,8 @@ func (s Screen) keep(x *Tried, chosen []Choice) part.Intent {
 	}}
 }
 
-// counts counts the changes: "2 deleted, 1 changed, 3 new".
-func (x *Tried) counts() string {
+// Counts counts the changes: "2 deleted, 1 changed, 3 new".
+func (x *Tried) Counts() string {
 	return sandbox.CountKinds(func(yield func(sandbox.ChangeKind) bool) {
 		for _, c := range x.Changes {
 			if !yield(c.Kind) {
@@ -237,8 +237,16 @@ func (x *Tried) counts() string {
 const mostNamed = 1000
 
 func (s Screen) draw(x *Tried, t *paint.Theme, w int) []string {
-	out := t.Wrap(w, paint.Strong.Span(x.counts()))
+	out := t.Wrap(w, paint.Strong.Span(x.Counts()))
 	out = append(out, t.Wrap(w, paint.Dim.Span("Not in your files yet. Esc keeps nothing; "+x.name()+" shows this again."))...)
+	gone, rest := s.Parts(x, t, w)
+	out = append(append(append(out, gone...), rest...), "")
+	out = append(out, t.Wrap(w, paint.Dim.Span("changed by "), paint.Text.Span(paint.Cut(x.Command, 200)))...)
+	return append(out, t.Wrap(w, paint.Dim.Span("The draft stays for a week: codeagent try --draft "+x.ID))...)
+}
+
+// Parts draws the deletions, and all other changes.
+func (s Screen) Parts(x *Tried, t *paint.Theme, w int) (deleted, out []string) {
 	head := func(text string, n int, style paint.Style) {
 		out = append(append(out, ""), t.Wrap(w, style.With(paint.Bold).Span(fmt.Sprintf("%s: %d", text, n)))...)
 	}
@@ -263,6 +271,7 @@ func (s Screen) draw(x *Tried, t *paint.Theme, w int) []string {
 		for _, c := range gone {
 			out = append(out, t.Hang(w, paint.Gone.Span("  − "), paint.Text.Span(s.named(c.Path)), paint.Dim.Span(after(c.Note)))...)
 		}
+		deleted, out = out, nil
 	}
 	if len(rest) > 0 {
 		head("Changed and new", len(rest), paint.Good)
@@ -280,8 +289,7 @@ func (s Screen) draw(x *Tried, t *paint.Theme, w int) []string {
 	if len(texts) > 0 {
 		out = append(append(out, ""), diff.Lines(t, w, diff.Of(texts, s.Home))...)
 	}
-	out = append(append(out, ""), t.Wrap(w, paint.Dim.Span("changed by "), paint.Text.Span(paint.Cut(x.Command, 200)))...)
-	return append(out, t.Wrap(w, paint.Dim.Span("The draft stays for a week: codeagent try --draft "+x.ID))...)
+	return deleted, out
 }
 
 // tree draws names below the folders that they share.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"codeagent/draft"
 	"codeagent/event"
@@ -111,4 +112,28 @@ func (ses *Session) saveDraft() {
 			ses.face.Emit(event.Notice{Level: word.LevelError, Text: "the draft: " + err.Error()})
 		}
 	}
+}
+
+// drafts is where commands run that a question is about; nil where there is no sandbox, or all runs on a draft.
+func (ses *Session) drafts() *tools.Drafts {
+	ws := ses.Workspace
+	if ses.Gate.Ungranted().Unconfined || ws.Draft != nil {
+		return nil
+	}
+	can := sync.OnceValue(func() bool {
+		runner, over, err := ws.OnDrafts()
+		if err != nil {
+			return false
+		}
+		defer over()
+		policy := ses.Gate.Ungranted()
+		d, err := draft.New(ws.Paths.Drafts, ws.Folder, nil, policy)
+		if err != nil {
+			return false
+		}
+		defer d.Drop()
+		_, err = runner.Run(context.Background(), policy, exec.Command{Argv: []string{"/bin/true"}, Dir: ws.Folder, Draft: d}, nil)
+		return err == nil
+	})
+	return &tools.Drafts{Folder: ws.Paths.Drafts, Runner: ws.OnDrafts, Can: can}
 }

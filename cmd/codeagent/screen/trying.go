@@ -8,7 +8,6 @@ import (
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/draft"
-	"codeagent/event"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
 	"codeagent/tools"
@@ -63,12 +62,8 @@ func (d *drafts) Last(context.Context) (*trying.Tried, error) {
 	x.Draft = one
 	room := mostCompared
 	draft.Chosen(all, func(c draft.Change) (draft.Change, bool) { // a folder with changes in it is not chosen by itself
-		shown := trying.Change{FileChange: event.FileChange{Path: c.Path, Kind: c.Kind}, Why: c.Why, Note: note(c)}
-		var p parts
-		if old, now, ok := c.Contents(compared); ok && room > 0 && !c.OnlyMode() {
-			room -= len(old) + len(now)
-			shown, p = compare(c, shown, old, now)
-		}
+		is, old, now := tools.DraftChange(c, &room)
+		shown, p := inParts(c, trying.Change{FileChange: is.FileChange, Note: is.Note, Why: is.Why}, old, now)
 		x.Changes, one.parts = append(x.Changes, shown), append(one.parts, p)
 		return c, false
 	})
@@ -81,8 +76,7 @@ type parts struct {
 	hunks []draft.Hunk
 }
 
-func compare(c draft.Change, shown trying.Change, old, now []byte) (trying.Change, parts) {
-	shown.FileChange = tools.Compare(c.Path, old, now)
+func inParts(c draft.Change, shown trying.Change, old, now []byte) (trying.Change, parts) {
 	if shown.Added+shown.Removed == 0 || c.Kind != sandbox.Updated || c.Why != "" {
 		return shown, parts{}
 	}
@@ -101,20 +95,6 @@ func compare(c draft.Change, shown trying.Change, old, now []byte) (trying.Chang
 		shown.Hunks = append(shown.Hunks, one)
 	}
 	return shown, p
-}
-
-// note is what is to know of a change beside its content.
-func note(c draft.Change) string {
-	before, after := c.Mode()
-	switch {
-	case c.Type == "link" && c.Kind != sandbox.Deleted:
-		return "link to " + c.Target()
-	case c.Type != "file":
-		return c.Type
-	case c.Kind == sandbox.Updated && before != after:
-		return fmt.Sprintf("mode %04o to %04o", before, after)
-	}
-	return ""
 }
 
 // decision is about one draft. parts are those of the changes that are chosen, in their order.
