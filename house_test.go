@@ -157,7 +157,7 @@ var rooms = []room{
 	{path: "exec/worker", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
 	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "sandbox/named", "internal/fileworker", "internal/short", "exec/verdict", "exec/worker"}},
 	// Runs a failed command again on drafts, to find out why it failed. What it decides is in decide.go, without IO.
-	{path: "exec/experiment", floor: 1, imports: []string{"draft", "exec", "exec/worker", "hostfile", "sandbox", "undo"}},
+	{path: "exec/experiment", floor: 1, imports: []string{"draft", "exec", "exec/worker", "hostfile", "internal/git/dotgit", "sandbox", "undo"}},
 	{path: "gitrun", floor: 1, imports: []string{"exec", "hostfile", "internal/git", "sandbox"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
 	// What a command changed on a draft. The file worker changes the files themselves.

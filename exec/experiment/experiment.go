@@ -20,6 +20,7 @@ import (
 	"codeagent/exec"
 	"codeagent/exec/worker"
 	"codeagent/hostfile"
+	"codeagent/internal/git/dotgit"
 	"codeagent/sandbox"
 	"codeagent/undo"
 )
@@ -94,7 +95,14 @@ func (t *Trial) Verdict(ctx context.Context, p sandbox.Policy, c exec.Command, o
 		return o.Verdict
 	}
 	lifted := t.lift(ctx, first, same)
-	return t.judge(o, first, decide(first, same, lifted...), lifted)
+	f := decide(first, same, lifted...)
+	if f == sandboxed && !o.Verdict.Denied { // perhaps its failure comes and goes
+		if same = t.run(ctx, p); same == nil {
+			return o.Verdict
+		}
+		f = decide(first, same, lifted...)
+	}
+	return t.judge(o, first, f, lifted)
 }
 
 // worth reports whether the runs can say more than the verdict of o.
@@ -162,11 +170,15 @@ func (t *Trial) lift(ctx context.Context, first, same *run) []*run {
 }
 
 // mayCover reports whether the command may have a draft of the folder at path: a write root is readable, so all in it must
-// be already. For root a folder of another user would bring the right to read that user's files.
+// be already. A root in a protected folder would lift the protection. For root a folder of another user would bring the
+// right to read that user's files.
 func (t *Trial) mayCover(path string) bool {
-	own := func(own string) bool { return sandbox.Covers(path, own) || sandbox.Covers(own, path) }
+	own := func(own string) bool { return sandbox.Covers(path, own) }
+	all := t.policy.Clone()
+	all.Write = []sandbox.Root{{Path: "/"}}
+	git, _ := dotgit.Cut(path)
 	info, err := hostfile.Lstat(path)
-	if err != nil || path == "/" || !t.policy.JudgeRead(path).Allowed || slices.ContainsFunc(t.policy.Protected.Own, own) {
+	if err != nil || path == "/" || git != "" || !t.policy.JudgeRead(path).Allowed || !all.JudgeWrite(path).Allowed || slices.ContainsFunc(t.policy.Protected.Own, own) {
 		return false
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)

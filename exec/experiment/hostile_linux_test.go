@@ -85,12 +85,12 @@ func TestVerdictSaysNothingOfClosedFiles(t *testing.T) {
 	if open[0] == open[1] {
 		t.Error("the attempt does not work where the file can be read")
 	}
-	p.policy.DenyRead = []string{secret}
+	p.policy.DenyRead, p.policy.DenyGlobs = []string{secret}, []string{"**/*.env"}
 	p.policy.Protected.Hidden = []string{filepath.Join(p.dir, "undo")}
 	says := map[string]string{}
 	for _, bit := range []string{"0", "1"} {
 		p.reset(t)
-		for _, path := range []string{secret, other} {
+		for _, path := range []string{secret, other, filepath.Join(p.dir, "out/sub/.env")} {
 			if err := os.WriteFile(path, []byte(bit), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -102,6 +102,8 @@ func TestVerdictSaysNothingOfClosedFiles(t *testing.T) {
 			"by a move":       `mv $OUT/secret $OUT/open || exit 1; exit $(cat $OUT/open)`,
 			"by its folder":   `mv $OUT $OUT2/moved || exit 1; exit $(cat $OUT2/moved/secret)`,
 			"by a link":       `ln $OUT/secret $OUT/open || exit 1; exit $(cat $OUT/open)`,
+			"by a glob":       `echo x > $OUT/new || exit 1; exit $(cat $OUT/sub/.env)`,
+			"by a new glob":   `mv $OUT/sub/plain $OUT/sub/b.env || exit 1; exit $(cat $OUT/sub/b.env)`,
 			"by undo's store": `echo x > $OUT/new || exit 1; cat ` + filepath.Join(p.dir, "undo") + `/*/* && exit 1; exit 0`,
 		} {
 			_, v := p.sh(t, text)
@@ -112,11 +114,41 @@ func TestVerdictSaysNothingOfClosedFiles(t *testing.T) {
 			}
 		}
 	}
+	for name := range says {
+		if strings.Contains(says[name], "/0") || strings.Contains(says[name], "/1") {
+			t.Errorf("%s: %q", name, says[name])
+		}
+	}
 	// Where reading is limited, a folder outside the limits is not covered: a write root is readable.
 	p.policy.DenyRead, p.policy.Read = nil, []sandbox.Root{{Path: "/usr"}, {Path: "/etc"}}
 	p.reset(t)
 	if _, v := p.sh(t, `echo x > $OUT2/new || exit 1; exit $(cat $OUT2/key)`); v.Experiment != "" {
 		t.Errorf("tried %q, %v", v.Experiment, v.Suggest)
+	}
+}
+
+// TestStaysProtected: a protected name stays refused where the folder around it is covered.
+func TestStaysProtected(t *testing.T) {
+	p := newDrafts(t)
+	for text, denied := range map[string]bool{
+		`git init -q $OUT/repo || exit 1; echo x > $OUT/x`:                          true,
+		`echo x > $OUT/repo/.git/hooks/post-commit || exit 1`:                       false,
+		`echo x > $OUT/repo/.git/hooks/post-commit; echo x > $OUT/repo/y || exit 1`: true,
+	} {
+		p.reset(t)
+		if !strings.HasPrefix(text, "git") {
+			for _, name := range []string{"objects", "refs", "hooks"} {
+				if err := os.MkdirAll(filepath.Join(p.dir, "out/repo/.git", name), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(p.dir, "out/repo/.git/HEAD"), []byte("ref: refs/heads/main\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, v := p.sh(t, text); (v.Experiment != "") != denied {
+			t.Errorf("%s: %q %v", text, v.Experiment, v.Suggest)
+		}
 	}
 }
 
@@ -182,6 +214,7 @@ func TestBounds(t *testing.T) {
 	for name, text := range map[string]string{
 		"much in a file": `echo x > $OUT/x || exit 3; head -c 300M /dev/zero > $OUT/large || exit 4`,
 		"many files":     `echo x > $OUT/x || exit 3; for i in $(seq 40); do head -c 20M /dev/zero > $OUT/large$i; done; exit 0`,
+		"its priority":   `echo x > $OUT/x || exit 3; [ $(nice) = 19 ] && sleep 60`,
 		"long":           `echo x > $OUT/x || exit 3; sleep 60`,
 	} {
 		p.reset(t)
