@@ -143,14 +143,19 @@ func New(dir, folder string, command []string, policy sandbox.Policy) (*Draft, e
 		return nil, fmt.Errorf("draft: %w", err)
 	}
 	d := &Draft{dir: at, data: record{Command: command, Folder: folder, Began: time.Now(), Touched: map[fileName]entry{}, Closed: map[fileName]fs.FileMode{}}}
+	d.keepOf(policy)
+	return d, nil
+}
+
+// keepOf has changes kept below the write roots of policy that a person works in.
+func (d *Draft) keepOf(policy sandbox.Policy) {
 	d.temp = policy.Temp
 	for _, root := range policy.Roots() {
 		switch root.Origin {
-		case sandbox.FromWorkspace, sandbox.FromSettings, sandbox.FromGrant:
+		case sandbox.FromWorkspace, sandbox.FromSettings, sandbox.FromGrant, sandbox.FromGit, sandbox.FromObjects:
 			d.kept = append(d.kept, root.Path)
 		}
 	}
-	return d, nil
 }
 
 // OfSession stands for the command of a draft that a session works on.
@@ -177,6 +182,18 @@ func Open(dir, id string) (*Draft, error) {
 		return nil, fmt.Errorf("draft %s: %w", id, err)
 	}
 	return d, nil
+}
+
+// Resume is Open for a session that goes on in folder under policy.
+func Resume(dir, id, folder string, policy sandbox.Policy) (*Draft, error) {
+	d, err := Open(dir, id)
+	if err == nil && d.data.Folder != folder {
+		err = ErrNone
+	}
+	if err == nil {
+		d.keepOf(policy)
+	}
+	return d, err
 }
 
 // maxAge is how long a draft is left that nobody decided about.

@@ -56,8 +56,8 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 		return nil, startError("policy", err)
 	}
 	if v := b.view; v != nil {
-		if err := v.fits(ready); err != nil {
-			return nil, err
+		if slices.ContainsFunc(ready.Absent, v.covers) { // codeagent would make it on the host
+			return nil, startError("draft", fmt.Errorf("while the session works on a draft, %s cannot be granted", strings.Join(ready.Absent, ", ")))
 		}
 	} else if cmd.Draft != nil {
 		if err := ready.OnDraft(cmd.Draft, f); err != nil {

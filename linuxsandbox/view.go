@@ -4,7 +4,6 @@ package linuxsandbox
 
 import (
 	"context"
-	"fmt"
 
 	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/netns"
@@ -69,15 +68,7 @@ func (b *Backend) WorkOn(d sandbox.Draft, roots []string) error {
 	return nil
 }
 
-// fits returns an error if a command needs an entry that codeagent would make on the host.
-func (v *view) fits(p *plan.Plan) error {
-	for _, path := range p.Absent {
-		if sandbox.CoveredBy(v.roots, path) {
-			return startError("draft", fmt.Errorf("%s cannot be granted while the session works on a draft", path))
-		}
-	}
-	return nil
-}
+func (v *view) covers(path string) bool { return sandbox.CoveredBy(v.roots, path) }
 
 // close releases the namespace with the backend that made it.
 func (v *view) close(b *Backend) {

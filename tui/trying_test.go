@@ -97,7 +97,7 @@ func TestDraftOfTheSession(t *testing.T) {
 	r.settle(enter("/draft"))
 	r.has("── Draft", "1 deleted, 1 changed, 2 new", "/draft shows this again", "changed by this session")
 	r.press("enter")
-	r.has("Keep what this session changed?")
+	r.has("Keep what “this session” changed?")
 	r.press("esc", "esc")
 	r.settle(enter("/draft all"))
 	r.has("/draft keep keeps all, /draft drop drops all")

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"codeagent/internal/golden"
 	"codeagent/internal/scripted"
@@ -156,5 +157,75 @@ func TestMoveToDraft(t *testing.T) {
 	enter(term, "/quit")
 	if err := term.WaitExit(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNoDraftToMoveTo: where no session can work on a draft, /draft says why, and the session stays on the files.
+func TestNoDraftToMoveTo(t *testing.T) {
+	t.Parallel()
+	srv := answering(t, func(r scripted.Request) scripted.Reply { return scripted.Reply{Text: fmt.Sprintf("Answer %d.", r.N)} })
+	u := newUser(t, "self", -1)
+	cmd := u.codeagent("--model", "first", "--sandbox", "read-only")
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+	term := golden.Start(t, cmd, 100, 30)
+	term.WaitFor("Ask codeagent")
+	enter(term, "hello")
+	term.WaitFor("Answer ")
+	enter(term, "/draft")
+	term.WaitFor("no draft: commands may write no folder here")
+	term.WaitFor("resumed session")
+	enter(term, "/quit")
+	if err := term.WaitExit(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDraftContinues: a draft outlives its session, also one that was killed, and is one session's at a time.
+func TestDraftContinues(t *testing.T) {
+	t.Parallel()
+	srv := answering(t, func(r scripted.Request) scripted.Reply {
+		last := r.Messages[len(r.Messages)-1]
+		if last.Role == "tool" {
+			return scripted.Reply{Text: last.Text}
+		}
+		return scripted.Reply{Calls: []scripted.Call{shellCall(last.Text)}}
+	})
+	u := newUser(t, "self", -1)
+	run := func(args ...string) result {
+		cmd := u.codeagent(args...)
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		return run1(t, cmd)
+	}
+	first := run("exec", "-m", "first", "--draft", "echo 1 >>made")
+	_, id, _ := strings.Cut(first.stderr, "codeagent try --draft ")
+	id = strings.TrimSpace(id)
+	if id == "" {
+		t.Fatal(first)
+	}
+	killed := u.codeagent("exec", "-m", "first", "--draft="+id, "echo 2 >>made; echo >begun; sleep 100")
+	killed.Env = append(killed.Env, "OPENAI_BASE_URL="+srv.URL)
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	begun := filepath.Join(u.home, ".local/state/codeagent/drafts", id, "*/upper/begun")
+	for range 500 {
+		if found, _ := filepath.Glob(begun); len(found) > 0 {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if r := run("try", "--draft", id, "--keep"); r.code != 1 || !strings.Contains(r.stderr, "locked") {
+		t.Errorf("while a session works on it: %+v", r)
+	}
+	_ = killed.Process.Kill()
+	_ = killed.Wait()
+	if r := run("exec", "-m", "first", "--draft="+id, "cat made; echo 3 >>made; rm begun"); !strings.Contains(r.stdout, "1\n2\n") {
+		t.Errorf("the draft continues: %+v", r)
+	}
+	if r := run("try", "--draft", id, "--keep"); r.code != 0 {
+		t.Error(r)
+	}
+	if data, _ := os.ReadFile(filepath.Join(u.work, "made")); string(data) != "1\n2\n3\n" {
+		t.Errorf("kept %q", data)
 	}
 }

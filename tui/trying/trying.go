@@ -114,19 +114,12 @@ func Review(s Screen, d Drafts, how string) part.Intent {
 	})}
 }
 
-// name is what shows the draft again, and subject what changed it.
+// name is what shows the draft again.
 func (x *Tried) name() string {
 	if x.Session {
 		return "/draft"
 	}
 	return Name
-}
-
-func (x *Tried) subject() string {
-	if x.Session {
-		return x.Command
-	}
-	return "“" + paint.Cut(x.Command, 40) + "”"
 }
 
 // everything chooses all changes.
@@ -156,7 +149,7 @@ func (s Screen) Show(x *Tried) part.Intent {
 
 // what chooses between all, some and nothing.
 func (s Screen) what(x *Tried, under part.Overlay) *picker.Picker {
-	p := picker.New(s.Keys, "Keep what "+x.subject()+" changed?")
+	p := picker.New(s.Keys, "Keep what “"+paint.Cut(x.Command, 40)+"” changed?")
 	p.Under, p.Enter, p.Numbered = under, "chooses", true
 	p.Fill([]picker.Row{
 		{Id: "all", Text: "Keep all", Enter: "keeps all", More: x.Counts() + ". /undo takes it back."},

@@ -100,7 +100,7 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *sessionList, o *t
 	if ws.Draft == nil {
 		o.Extras.Draft = func(context.Context) error {
 			kept.next = again(ses, cli.NewDraft, "")
-			return ws.CanDraft()
+			return nil
 		}
 	}
 	o.Extras.Fork = func(context.Context) error {

@@ -77,6 +77,10 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 			f, o.said, o.tour = again, said, played
 			continue
 		}
+		if no := (*workspace.DraftError)(nil); o.from != nil && o.from.Draft != "" && errors.As(err, &no) {
+			f.Draft, o.from.Draft, o.said = "", "", no.Error()
+			continue
+		}
 		if err != nil || next == nil {
 			return err
 		}

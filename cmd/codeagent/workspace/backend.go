@@ -54,9 +54,10 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 		}
 		if err == nil {
 			backend, ws.MadeGit = ws.linux, func() []string {
-				return madeGit(ws.Paths.MadeGit, ws.Folder, sandbox.PathsOf(ws.Policy.Write), ws.commands().MadeGit())
+				return madeGit(ws.Paths.MadeGit, ws.Folder, sandbox.PathsOf(ws.Policy.Write), ws.linux.MadeGit())
 			}
-			ws.AtClose(func() error { return noteMadeGit(ws.Paths.MadeGit, ws.linux.MadeGit()) })
+			real := ws.linux // what is made on a draft is in no folder
+			ws.AtClose(func() error { return noteMadeGit(ws.Paths.MadeGit, real.MadeGit()) })
 		}
 	case "darwin":
 		backend = seatbelt.New(seatbelt.Options{})

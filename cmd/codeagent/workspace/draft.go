@@ -3,54 +3,22 @@ package workspace
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/draft"
 	"codeagent/exec"
 	"codeagent/internal/short"
-	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
 )
 
-// workOnDraft has all that runs in the sandbox work on a draft. It returns the backend for that.
-func (ws *Workspace) workOnDraft(which string, real resolved.Backend) (resolved.Backend, error) {
-	d, on, end, err := ws.openDraft(which, real)
-	if err != nil {
-		return nil, cli.Hinted(cli.ExitFailed, fmt.Errorf("--draft: %w", err))
-	}
-	ws.AtClose(end)
-	ws.Real = runnerOf(ws, real, nil)
-	ws.Draft, ws.drafted, ws.Offered = d, on, on
-	return on, d.Save()
-}
+// DraftError is why a session cannot work on a draft.
+type DraftError struct{ error }
 
-// CanDraft returns why no session can work on a draft here; nil: one can.
-func (ws *Workspace) CanDraft() error {
-	_, _, end, err := ws.openDraft(cli.NewDraft, ws.used)
-	if err != nil {
-		return err
-	}
-	return end()
-}
-
-// openDraft makes a draft, or opens that with the ID which, and a backend that works on it.
-func (ws *Workspace) openDraft(which string, real resolved.Backend) (d *draft.Draft, on *linuxsandbox.Backend, end func() error, err error) {
-	var opened []func() error
-	end = func() (err error) {
-		for _, close := range slices.Backward(opened) {
-			err = errors.Join(err, close())
-		}
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = end() // why it was opened in vain is said
-		}
-	}()
+// workOnDraft has all that runs in the sandbox work on a draft, a new one or that with the ID which.
+func (ws *Workspace) workOnDraft(which string, real resolved.Backend) (err error) {
 	if _, ok := real.(exec.Drafter); !ok || ws.Policy.Unconfined {
-		return nil, nil, end, errors.New("commands run without a sandbox that has drafts")
+		return errors.New("commands run without a sandbox that has drafts")
 	}
 	var roots []string
 	for _, root := range ws.Policy.Roots() {
@@ -63,38 +31,37 @@ func (ws *Workspace) openDraft(which string, real resolved.Backend) (d *draft.Dr
 		}
 	}
 	if len(roots) == 0 {
-		return nil, nil, end, errors.New("commands may write no folder here, so there is nothing to decide about")
+		return errors.New("commands may write no folder here, so there is nothing to decide about")
 	}
 	draft.Sweep(ws.Paths.Drafts)
+	var d *draft.Draft
 	if which == cli.NewDraft {
 		d, err = draft.New(ws.Paths.Drafts, ws.Folder, []string{draft.OfSession}, ws.Policy)
-	} else if d, err = draft.Open(ws.Paths.Drafts, which); errors.Is(err, draft.ErrNone) {
-		err = fmt.Errorf("there is no draft %s", short.Quote(which, 100))
+	} else if d, err = draft.Resume(ws.Paths.Drafts, which, ws.Folder, ws.Policy); errors.Is(err, draft.ErrNone) {
+		err = fmt.Errorf("there is no draft %s of this folder", short.Quote(which, 100))
 	}
 	if err != nil {
-		return nil, nil, end, err
+		return err
 	}
 	unlock, err := d.Lock()
 	if err != nil {
-		return nil, nil, end, err
+		return err
 	}
-	opened = append(opened, func() error { unlock(); return nil }, d.Close)
-	if on, err = ws.linux.OnDrafts(); err != nil {
-		return nil, nil, end, err
+	ws.AtClose(func() error { defer unlock(); return d.Close() })
+	on, err := ws.linux.OnDrafts()
+	if err != nil {
+		return err
 	}
-	opened = append(opened, on.Close)
+	ws.AtClose(on.Close)
 	if err = on.Share(ws.locks()); err == nil {
 		err = on.WorkOn(d, roots)
 	}
-	return d, on, end, err
-}
-
-// commands is the backend of the session's commands, on Linux.
-func (ws *Workspace) commands() *linuxsandbox.Backend {
-	if ws.drafted != nil {
-		return ws.drafted
+	if err == nil {
+		ws.Real = runnerOf(ws, real, nil)
+		ws.Draft, ws.linux, ws.Offered = d, on, on
+		err = d.Save()
 	}
-	return ws.linux
+	return err
 }
 
 // draft is Draft for a runner.

@@ -75,12 +75,10 @@ type Workspace struct {
 	MadeGit func() []string
 	// Trees are the commands, servers and edits of the session, and what they changed.
 	Trees exec.Trees
-	// Draft is what the session works on; nil: on the files. Real is a runner for these; drafted is the backend of
-	// all else then.
-	Draft   *draft.Draft
-	Real    *exec.Runner
-	drafted *linuxsandbox.Backend
-	Live    func() sandbox.Policy
+	// Draft is what the session works on; nil: on the files. Real is then a runner for these.
+	Draft *draft.Draft
+	Real  *exec.Runner
+	Live  func() sandbox.Policy
 }
 
 // Open reads the settings and builds the policy and the runner.
@@ -165,9 +163,10 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 		return err
 	}
 	if f.Draft != "" {
-		if backend, err = ws.workOnDraft(f.Draft, backend); err != nil {
-			return err
+		if err := ws.workOnDraft(f.Draft, backend); err != nil {
+			return cli.Hinted(cli.ExitFailed, &DraftError{fmt.Errorf("no draft: %w", err)})
 		}
+		backend = ws.linux
 	}
 	ws.Runner = runnerOf(ws, backend, exec.Plain{})
 	if ws.used = backend; !ws.forOne {
@@ -204,7 +203,7 @@ func (ws *Workspace) Apart() (r *exec.Runner, over func(), err error) {
 	if ws.linux == nil {
 		return ws.Runner, func() {}, nil
 	}
-	backend, err := ws.commands().Apart()
+	backend, err := ws.linux.Apart()
 	if err != nil {
 		return nil, nil, err
 	}
