@@ -50,6 +50,8 @@ type Backend struct {
 	// groups and brokers.Files are shared by a backend and those apart from it, but for the Files of drafts. apart:
 	// another one closes groups; shares: another one closes Files.
 	groups *cgroup.Groups
+	// outer, if set, makes mounts and namespaces in place of the keeper.
+	outer Outer
 	// view is set while the session works on a draft.
 	view    *view
 	apart   bool
@@ -138,15 +140,15 @@ func (b *Backend) beside(files *judge.Files) (*Backend, error) {
 			}
 			return img, err
 		}),
-		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup, Proxy: b.outside.Proxy}, groups: b.groups, globs: plan.NewGlobs(globWait), view: b.view, apart: true, shares: files == b.brokers.Files,
+		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup, Proxy: b.outside.Proxy}, groups: b.groups, globs: plan.NewGlobs(globWait), outer: b.outer, view: b.view, apart: true, shares: files == b.brokers.Files,
 		guards: map[string]*guard{}, holders: map[string]*holder{},
 	}
 	out.brokers.Files = files
 	b.probing.Lock()
 	defer b.probing.Unlock()
 	out.tried = b.known && b.probeErr == nil && b.probed.Broker && b.probed.Sockets == sockets.TakesCopies
-	if out.plain = b.plain; b.known && b.namespaces == nil { // there is nothing to have apart
-		out.known, out.probed, out.probeErr = true, b.probed, b.probeErr
+	if out.plain = b.plain; b.outer != nil || b.known && b.namespaces == nil { // there is nothing to have apart
+		out.known, out.probed, out.probeErr = b.known, b.probed, b.probeErr
 		out.serveBeside()
 	} else {
 		ahead := sync.OnceValues(func() (firstKeeper, error) { return out.openSession(false) })
@@ -163,8 +165,13 @@ func (b *Backend) Ready() error {
 	return err
 }
 
-// Name is "linux".
-func (*Backend) Name() string { return "linux" }
+// Name is "linux", or the name of the Outer.
+func (b *Backend) Name() string {
+	if b.outer != nil {
+		return b.outer.Name()
+	}
+	return "linux"
+}
 
 // HasDrafts makes it an exec.Drafter.
 func (*Backend) HasDrafts() {}

@@ -60,8 +60,8 @@ func (b *Backend) joinedBy(s *spec.Spec) *namespaces {
 }
 
 // forkKeeper starts the helper from the descriptor image. files become its descriptors from 0 on.
-// If join is set, the helper is the first process of new namespaces, created inside the joined ones.
-func forkKeeper(image int, join *namespaces, files []int, setsid bool) (int, error) {
+// If outer is set, it is the command line of a program that starts the helper. If join is set, the helper is the first process of new namespaces, created inside the joined ones.
+func forkKeeper(image int, join *namespaces, files []int, setsid bool, outer []string) (int, error) {
 	// The child's copies must not overwrite a file that it still needs.
 	high := make([]int, 0, len(files)+1)
 	defer func() {
@@ -70,7 +70,7 @@ func forkKeeper(image int, join *namespaces, files []int, setsid bool) (int, err
 		}
 	}()
 	for _, fd := range append(files, image) {
-		fd, err := kernel.DupAbove(fd, len(files))
+		fd, err := kernel.DupAbove(fd, len(files)+1)
 		if err != nil {
 			return 0, err
 		}
@@ -91,10 +91,18 @@ func forkKeeper(image int, join *namespaces, files []int, setsid bool) (int, err
 	for i := range files {
 		c.Call("files", unix.SYS_DUP3, uintptr(high[i]), uintptr(i))
 	}
+	if outer != nil { // it passes on what it inherits; the copies above are close-on-exec
+		files = append(files[:len(files):len(files)], image)
+		c.Call("files", unix.SYS_DUP3, uintptr(high[len(files)-1]), uintptr(len(files)-1))
+	}
 	// In the child, /proc/self is the child. So this works even where codeagent's own /proc entry
 	// is not readable.
-	path := "/proc/self/fd/" + strconv.Itoa(high[len(files)])
-	if err := c.Exec([]string{path}, []string{HelperName, spec.KeeperArg}, keeperEnv); err != nil {
+	path := "/proc/self/fd/" + strconv.Itoa(high[len(high)-1])
+	argv := []string{HelperName, spec.KeeperArg}
+	if outer != nil {
+		path, argv = outer[0], append(slices.Clone(outer), "/proc/self/fd/"+strconv.Itoa(len(files)-1), spec.KeeperArg)
+	}
+	if err := c.Exec([]string{path}, argv, keeperEnv); err != nil {
 		return 0, err
 	}
 	if join != nil {

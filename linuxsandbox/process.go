@@ -26,6 +26,8 @@ type keeperProcess struct {
 	command int // the command's pid in its own PID namespace, once started
 	// contained means that the keeper is PID 1 of a namespace, whose processes die with it.
 	contained bool
+	// outer means that another program starts it.
+	outer bool
 
 	mu       sync.Mutex
 	sock     int  // -1 when closed; guarded by mu for writing and closing
@@ -152,6 +154,8 @@ type process struct {
 	holders    []*holder
 	group      *cgroup.Group // nil if no limit needs one
 
+	outer []string // the command line of Backend.outer
+
 	done chan struct{} // closed when all processes are gone
 	// The rest is written before done is closed, and read only after.
 	status sandbox.Status
@@ -182,11 +186,11 @@ func (p *process) follow(stop func() bool) {
 	stop()
 	p.keeper.close()
 	var left error
-	if gone {
+	if gone && p.outer == nil {
 		left = p.backend.collect(p.keeper)
-	} else {
+	} else { // an outer program holds the command's files until it ends
 		_, over := p.keeper.reap()
-		left = leftError(p.keeper.leftovers(false, over))
+		left = leftError(p.keeper.leftovers(gone, over))
 	}
 	limit := p.group.End()
 	p.broker.Stop()

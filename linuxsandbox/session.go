@@ -39,6 +39,10 @@ func (b *Backend) probe() (plan.Facts, error) {
 		return b.probed, b.probeErr
 	}
 	b.known = true
+	if b.outer != nil {
+		b.probed, b.probeErr = b.probeInside()
+		return b.probed, b.probeErr
+	}
 	if why := b.tryNamespaces(); why != nil {
 		b.probed, _, b.probeErr = b.tryKeeper(nil)
 		b.probed.NamespacesWhy = why.Error()
@@ -133,7 +137,7 @@ func (b *Backend) openSession(hostPIDs bool) (o firstKeeper, err error) {
 		fd := int(null.Fd())
 		files := []int{fd, fd, fd, control}
 		if v := b.view; v != nil { // only in its user namespace can it be joined
-			return forkKeeper(helper.fd, &namespaces{user: v.user, net: -1, mount: v.mount, newNet: true, hostPIDs: hostPIDs}, files, false)
+			return forkKeeper(helper.fd, &namespaces{user: v.user, net: -1, mount: v.mount, newNet: true, hostPIDs: hostPIDs}, files, false, nil)
 		}
 		return cloneKeeper(helper.fd, o.made, hostPIDs, files)
 	})
@@ -211,7 +215,7 @@ func (b *Backend) startProbe(order *spec.Spec) (*keeperProcess, error) {
 	}
 	defer null.Close()
 	fd := int(null.Fd())
-	k, err := b.startKeeper([]int{fd, fd, fd}, false, order)
+	k, err := b.startKeeper([]int{fd, fd, fd}, false, order, nil)
 	if err != nil {
 		return nil, startError("helper", err)
 	}
@@ -288,7 +292,7 @@ func (b *Backend) startFirst(ctx context.Context, p resolved.Policy, cmd sandbox
 	b.probing.Lock()
 	release := sync.OnceFunc(b.probing.Unlock)
 	defer release()
-	if b.known || b.plain != nil {
+	if b.known || b.plain != nil || b.outer != nil {
 		return nil, nil, false
 	}
 	one, err := b.planFirst(release)

@@ -84,7 +84,14 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 	if err != nil {
 		err = startError("cgroup", err)
 	} else {
-		err = b.launch(ctx, proc, ready.Spec, cmd, one)
+		if b.outer != nil {
+			proc.outer, err = b.enclosure(&ready.Spec, ready.Mounts, p.Read)
+		}
+		if err == nil {
+			err = b.launch(ctx, proc, ready.Spec, cmd, one)
+		} else {
+			err = startError(b.Name(), err)
+		}
 	}
 	if err != nil {
 		proc.group.End()
@@ -204,7 +211,7 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 	var k *keeperProcess
 	if one != nil {
 		k, err = one.take(&order)
-	} else if k, err = b.startKeeper(fds, cmd.Foreground, &order); err != nil {
+	} else if k, err = b.startKeeper(fds, cmd.Foreground, &order, proc.outer); err != nil {
 		err = startError("helper", err)
 	}
 	if err != nil {
@@ -270,11 +277,15 @@ func isLoose(fd int) bool {
 var keeperEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GOTRACEBACK=none"}
 
 // startKeeper starts a keeper that joins the namespaces of the session. The first three files become
-// its descriptors 0 to 2, and the others those behind the control socket.
-func (b *Backend) startKeeper(files []int, foreground bool, order *spec.Spec) (*keeperProcess, error) {
-	return b.newKeeper(order.Mounts != nil && !order.Mounts.HostProc, func(helper image, control int) (int, error) {
-		return forkKeeper(helper.fd, b.joinedBy(order), slices.Insert(slices.Clone(files), spec.ControlFD, control), !foreground)
+// its descriptors 0 to 2, and the others those behind the control socket. outer is as for forkKeeper.
+func (b *Backend) startKeeper(files []int, foreground bool, order *spec.Spec, outer []string) (*keeperProcess, error) {
+	k, err := b.newKeeper(outer != nil || order.Mounts != nil && !order.Mounts.HostProc, func(helper image, control int) (int, error) {
+		return forkKeeper(helper.fd, b.joinedBy(order), slices.Insert(slices.Clone(files), spec.ControlFD, control), !foreground, outer)
 	})
+	if err == nil {
+		k.outer = outer != nil
+	}
+	return k, err
 }
 
 // newKeeper starts a keeper by fork, which gets the other end of its control socket.
@@ -437,6 +448,9 @@ func closeAll(fds []int) {
 func (k *keeperProcess) lost(ctx context.Context, stage string, err error) error {
 	if ctx.Err() != nil {
 		return startError(stage, context.Cause(ctx))
+	}
+	if k.outer {
+		return startError(stage, fmt.Errorf("the program that mounts for the helper ended without starting it, and says why in the command's output: %w", err))
 	}
 	return startError(stage, fmt.Errorf("the helper ended without a report: %w", err))
 }

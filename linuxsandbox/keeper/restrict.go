@@ -32,11 +32,17 @@ type restriction struct {
 // goroutine and must not be the process's first, which stays unconfined.
 func restrict(s *task) (*restriction, *spec.Failure) {
 	r := &restriction{listener: -1, facts: spec.Facts{LandlockABI: LandlockABI(), Root: asRoot(), Thread: unix.Gettid()}}
+	if s.Walls != nil && (s.Mounts != nil || s.Ask || s.PathSockets) {
+		return nil, fail("spec", errors.New("bug: in another program's mounts the keeper makes none, and has no broker"))
+	}
+	if s.Walls != nil {
+		r.facts.LandlockABI = 0 // the walls stand in for it, and hold where there is none
+	}
 	abi := r.facts.LandlockABI
 	if abi < s.LandlockABI {
 		return nil, fail("landlock", fmt.Errorf("the kernel has Landlock ABI %d, and codeagent counts on %d", abi, s.LandlockABI))
 	}
-	if abi == 0 && !s.Probe && (s.Mounts == nil || s.Mounts.HostProc || !s.Ask) {
+	if abi == 0 && !s.Probe && s.Walls == nil && (s.Mounts == nil || s.Mounts.HostProc || !s.Ask) {
 		return nil, fail("landlock", errors.New("without Landlock a command needs mounts, a PID namespace and a broker"))
 	}
 	var ruleset int
@@ -105,7 +111,7 @@ func forbidCores() (handled bool, err error) {
 func (r *restriction) filter(s *task) error {
 	o := filter.Options{
 		AllowInet: s.Network, AskInet: s.AskNetwork, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.Sends(), AskLocks: s.Locks, AskReads: s.Reads, AskLooks: s.Looks, AskSignals: s.Signals,
-		OwnIPC: s.Mounts != nil, Traces: s.Ask, Empties: r.facts.LandlockABI < spec.TruncateABI, User: uint32(unix.Getuid()), Group: uint32(unix.Getgid()),
+		OwnIPC: s.Mounts != nil || s.Walls != nil, Traces: s.Ask, Empties: r.facts.LandlockABI < spec.TruncateABI && s.Walls == nil, User: uint32(unix.Getuid()), Group: uint32(unix.Getgid()),
 	}
 	prog, err := filter.Program(runtime.GOARCH, o)
 	if err != nil {

@@ -34,6 +34,10 @@ type Facts struct {
 	// Beside reports that codeagent serves names to commands in its own network (netns.Beside).
 	Beside bool
 
+	// Outer is the name of another program that makes mounts and namespaces before the keeper starts; "" if the keeper
+	// makes them. Commands have neither Landlock nor a broker then.
+	Outer string
+
 	// Reads reports that the broker sees the opens of this command that only read too.
 	Reads bool
 	// Sockets is how the broker gets hold of a command's sockets.
@@ -71,7 +75,7 @@ func enforcement(p resolved.Policy, f Facts) ([]sandbox.Layer, []sandbox.Weaknes
 func checkLandlock(p resolved.Policy, f Facts) error {
 	const without = "this kernel has no Landlock, and "
 	switch {
-	case f.LandlockABI > 0:
+	case f.LandlockABI > 0 || f.Outer != "": // which also opens only what may be read
 	case !f.ownPIDs():
 		return fmt.Errorf(without+"namespaces cannot stand in for it here (%s): it cannot confine writes; what is needed is Linux 5.13 or newer with Landlock enabled, or namespaces", cmp.Or(f.NoPIDs, f.NamespacesWhy))
 	case !f.Broker:
@@ -153,13 +157,19 @@ func checkDenyRead(p resolved.Policy, f Facts) error {
 func layers(p resolved.Policy, f Facts) []sandbox.Layer {
 	landlock := sandbox.Layer{Name: "landlock", State: sandbox.LayerActive, Reason: fmt.Sprintf("ABI %d; tried: a write that worked before was refused", f.LandlockABI)}
 	switch {
+	case f.Outer != "":
+		landlock.State, landlock.Reason = sandbox.LayerAbsent, f.Outer+" does without"
 	case f.LandlockABI == 0:
 		landlock.State, landlock.Reason = sandbox.LayerAbsent, "the kernel has none, it was not switched on (lsm=landlock), or a container refuses its calls"
 	case f.LandlockABI < 6:
 		landlock.State = sandbox.LayerDegraded
 	}
 	user := cmp.Or(f.NamespacesWhy, "codeagent runs as root and needs none; in one it could not write other users' files")
-	return slices.Concat([]sandbox.Layer{
+	var outer []sandbox.Layer
+	if f.Outer != "" {
+		outer = []sandbox.Layer{layer(f.Outer, true, "it started a helper, which found only what was to be writable", "")}
+	}
+	return slices.Concat(outer, []sandbox.Layer{
 		landlock,
 		layer("seccomp", true, "sockets were refused, and the kernel reports the filter", ""),
 		notifyLayer(f),

@@ -103,7 +103,7 @@ func New(p resolved.Policy, f Facts) (*Plan, error) {
 		}
 		out.Mounts.HostProc = f.NoPIDs != ""
 		unheld = out.Mounts.unheld
-		if !f.Broker {
+		if !f.Broker && f.Outer == "" { // else see the weakness "pipes"
 			piped = out.Mounts.shownInTemp()
 		}
 		masked := slices.Concat(f.Globs.Paths, readableRecords(p))

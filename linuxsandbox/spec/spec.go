@@ -16,7 +16,7 @@ import (
 
 // Version is the version of Spec. Both halves come from one build; a helper of another version
 // refuses to run anything.
-const Version = 9
+const Version = 10
 
 // maxSpec bounds an encoded Spec in bytes, including command line and environment.
 const maxSpec = 1 << 20
@@ -68,6 +68,8 @@ type Spec struct {
 	// Mounts is set if the keeper has its own mount and IPC namespaces, and a PID namespace unless
 	// it retains the host's /proc.
 	Mounts *Mounts
+	// Walls is set if another program made mounts and namespaces. It excludes Mounts.
+	Walls *Walls
 	// First is set if the keeper was cloned into the namespaces that the session's commands will
 	// share. It has set them up as a Session says, and gets its files with the Spec.
 	First bool

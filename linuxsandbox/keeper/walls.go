@@ -1,0 +1,89 @@
+//go:build linux
+
+package keeper
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// testWalls shows that another program has mounted what it was ordered to, and nothing else.
+//
+// Threat: that program looks names up once more, as the user. Between codeagent's look and its own, another
+// program of the user can put a link at such a name, so that a folder of the host is writable that no policy names.
+func testWalls(w *spec.Walls) error {
+	if unix.Getpid() != 1 {
+		return errors.New("the keeper is not process 1 of a PID namespace")
+	}
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	open, err := writableMounts(string(table))
+	if err != nil {
+		return err
+	}
+	for _, path := range open {
+		if !sandbox.CoveredBy(w.Writable, path) {
+			return fmt.Errorf("the mount at %s is writable", path)
+		}
+	}
+	for _, path := range slices.Concat(w.ReadOnly, []string{"/"}) {
+		at, err := kernel.OpenPath(path)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		var fs unix.Statfs_t
+		if err == nil {
+			err = unix.Fstatfs(at, &fs)
+			unix.Close(at)
+		}
+		if err != nil {
+			return &os.PathError{Op: "look at", Path: path, Err: err}
+		}
+		if fs.Flags&unix.ST_RDONLY == 0 {
+			return fmt.Errorf("%s is not read-only", path)
+		}
+	}
+	for _, want := range w.Shown {
+		is, err := spec.PlaceOf(want.Path, want.Path)
+		if err != nil {
+			return &os.PathError{Op: "look at", Path: want.Path, Err: err}
+		}
+		if is != want {
+			return fmt.Errorf("%s is not the file or folder that it was when the policy was made", want.Path)
+		}
+	}
+	return nil
+}
+
+// writableMounts lists where mounts are writable, by proc_pid_mountinfo(5). Of several mounts at one path the last is
+// on top.
+func writableMounts(table string) (paths []string, err error) {
+	last := map[string]bool{}
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) < 6 {
+			return nil, fmt.Errorf("mountinfo: unexpected line %q", line)
+		}
+		last[unescaped.Replace(fields[4])] = slices.Contains(strings.Split(fields[5], ","), "rw")
+	}
+	for path, writable := range last {
+		if writable {
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
+}
+
+// unescaped undoes what the kernel does to the characters that separate fields.
+var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

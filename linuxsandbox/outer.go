@@ -1,0 +1,135 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/netns"
+	"codeagent/linuxsandbox/plan"
+	"codeagent/linuxsandbox/spec"
+	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
+
+	"golang.org/x/sys/unix"
+)
+
+// Outer is a program that makes mounts and namespaces and then starts a command's keeper in them. Its backend needs
+// neither Landlock nor seccomp's user notification. The keeper installs the filter, sets limits, starts the command and
+// ends it, as in every backend on Linux; it refuses to start where the mounts are not those of the plan.
+type Outer interface {
+	// Name is that of the backend.
+	Name() string
+	// Argv is the command line of the program, to which that of the keeper is appended. All descriptors that the program
+	// inherits must stay open in the keeper, which must be process 1 of a PID namespace.
+	Argv(e Enclosure) ([]string, error)
+}
+
+// Enclosure is what an Outer makes.
+type Enclosure struct {
+	*plan.Mounts
+	// Read are the roots that the command may read, if Mounts.ReadsAll is false.
+	Read []sandbox.Root
+	// HostNet leaves the command in codeagent's own network.
+	HostNet bool
+	// Root and FileCaps: the command runs as uid 0, and retains spec.FileCaps.
+	Root, FileCaps bool
+}
+
+// NewInside returns a backend whose commands run inside of outer. It starts no process.
+func NewInside(o Options, outer Outer) (*Backend, error) {
+	o.Ahead = false
+	b, err := New(o)
+	if err == nil {
+		b.outer = outer
+	}
+	return b, err
+}
+
+// enclosure plans what the outer program makes, and what the keeper tests of it.
+func (b *Backend) enclosure(order *spec.Spec, m *plan.Mounts, read []sandbox.Root) (argv []string, err error) {
+	w := &spec.Walls{
+		Writable: slices.Concat(m.Writable, m.Private, m.OwnFolders(), m.Granted, []string{kernel.ShmDir, kernel.PtsDir}),
+		ReadOnly: slices.DeleteFunc(slices.Clone(m.Protected), func(path string) bool { return sandbox.CoveredBy(m.Granted, path) }),
+	}
+	for _, path := range slices.Concat(m.Writable, m.Readable, m.Named) {
+		place, err := spec.PlaceOf(path, path)
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) && slices.Contains(m.Named, path) {
+			continue // an optional root that was removed meanwhile; a name in /tmp that is a link
+		}
+		if err != nil {
+			return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		}
+		w.Shown = append(w.Shown, place)
+	}
+	for _, path := range m.Private {
+		place, err := spec.PlaceOf(m.Temp, path)
+		if err != nil {
+			return nil, &os.PathError{Op: "open", Path: m.Temp, Err: err}
+		}
+		w.Shown = append(w.Shown, place)
+	}
+	// The single device nodes of the new /dev are mounts of their own.
+	for _, rule := range order.Rules {
+		if rule.Access == spec.AccessDevice {
+			w.Writable = append(w.Writable, rule.Path)
+		}
+	}
+	w.Writable = append(w.Writable, spec.ConsoleDev)
+	order.Mounts, order.Walls = nil, w
+	return b.outer.Argv(Enclosure{
+		Mounts: m, Read: read, HostNet: order.Network && order.HostNet == 0, Root: asRoot(), FileCaps: order.KeepFileCaps,
+	})
+}
+
+// probeInside finds out what a keeper can do inside of the outer program. The caller holds Backend.probing.
+func (b *Backend) probeInside() (f plan.Facts, err error) {
+	f = plan.Facts{Namespaces: true, Outer: b.outer.Name()}
+	f.HostNet, _ = netns.HostNet() // without it the filter shuts the command's own network too
+	ready, err := plan.New(resolved.ReadOnly(), f)
+	if err != nil {
+		return f, startError(f.Outer, err)
+	}
+	order := ready.Spec
+	order.Probe, order.Network = true, f.HostNet != 0
+	argv, err := b.enclosure(&order, ready.Mounts, nil)
+	if err != nil {
+		return f, startError(f.Outer, err)
+	}
+	said, words, err := os.Pipe()
+	if err != nil {
+		return f, startError(f.Outer, err)
+	}
+	defer said.Close()
+	defer words.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return f, startError(f.Outer, err)
+	}
+	defer null.Close()
+	k, err := b.startKeeper([]int{int(null.Fd()), int(null.Fd()), int(words.Fd())}, false, &order, argv)
+	if err != nil {
+		return f, startError(f.Outer, err)
+	}
+	if err = k.sendSpec(context.Background(), order); err == nil {
+		f.Facts, _, err = k.confined(context.Background())
+	}
+	k.close()
+	k.reap()
+	f.NoBroker = f.Outer + " runs commands without codeagent's broker"
+	if err != nil {
+		words.Close()
+		_ = said.SetReadDeadline(time.Now().Add(time.Second))
+		text, _ := io.ReadAll(io.LimitReader(said, 500))
+		return f, startError(f.Outer, fmt.Errorf("%s cannot confine a command here: %s (%s)", f.Outer, strings.TrimSpace(string(text)), innerError(err)))
+	}
+	return f, nil
+}

@@ -1,0 +1,26 @@
+//go:build linux
+
+package spec
+
+import "codeagent/linuxsandbox/kernel"
+
+// Walls say what another program has mounted before it started the keeper, as process 1 of a PID namespace.
+// The keeper mounts nothing then and needs neither Landlock nor a broker; it tests the walls before the command starts.
+type Walls struct {
+	// Shown are files and folders of the host at the paths at which the command sees them.
+	Shown []Place
+	// Writable and below them everything may be writable; every other mount must be read-only, and ReadOnly below them.
+	Writable, ReadOnly []string
+}
+
+// Place is a file or folder and where it must be.
+type Place struct {
+	Path     string
+	Dev, Ino uint64
+}
+
+// PlaceOf is what is at source now, where no link may be on the way, shown at path.
+func PlaceOf(source, path string) (Place, error) {
+	st, err := kernel.StatPath(source)
+	return Place{Path: path, Dev: st.Dev, Ino: st.Ino}, err
+}
