@@ -253,7 +253,7 @@ func Surrounded(surroundings string) error {
 	switch {
 	case surroundings == SurroundPlain:
 		return nil
-	case surroundings == SurroundNoLandlock:
+	case surroundings == SurroundNoLandlock, surroundings == SurroundGVisor:
 		if errno := call(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, 1); errno != unix.ENOSYS {
 			return fmt.Errorf("making a ruleset answers %v", errno)
 		}

@@ -62,6 +62,12 @@ var OtherMachines = slices.Concat(oldLandlock(1), oldLandlock(2), oldLandlock(3)
 	{"root, Docker's filter", SurroundDocker, 0, 0},
 })
 
+// Bwrap are those of the backend bwrap, on a kernel for which it is: without Landlock, listener and new calls for mounts.
+var Bwrap = []Setting{{"user, bwrap", SurroundGVisor, PlainUser, 0}, {"root, bwrap", SurroundGVisor, 0, 0}}
+
+// InBwrap reports whether this process is in one of them.
+func InBwrap() bool { return strings.HasSuffix(os.Getenv(EnvSetting), ", bwrap") }
+
 // WithLandlock stands in the name of a setting with an old Landlock, behind the setting that is the same but for it.
 const WithLandlock = ", Landlock ABI "
 
@@ -149,7 +155,7 @@ func (s Setting) Command(t *testing.T, dir, binary, pattern string) *exec.Cmd {
 // for a setting it skips the test: the test named test starts one for each.
 func CurrentSetting(t *testing.T, test string) Setting {
 	t.Helper()
-	all := slices.Concat(Settings, OtherMachines)
+	all := slices.Concat(Settings, OtherMachines, Bwrap)
 	i := slices.IndexFunc(all, func(s Setting) bool { return s.Name == os.Getenv(EnvSetting) })
 	if i < 0 {
 		t.Skip("body of " + test)

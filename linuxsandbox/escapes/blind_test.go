@@ -161,7 +161,7 @@ func exhaust(p place) error {
 func privilegedPrograms() []attempt {
 	planted := func(name string, do func(p place) error) attempt {
 		return attempt{
-			name: "set-user-id in the workspace: " + name, escape: "E18", protects: "the rights of the user, and root's", weakness: "metadata", do: do,
+			name: "set-user-id in the workspace: " + name, escape: "E18", protects: "the rights of the user, and root's", weakness: "set-user-id", do: do,
 			landed: func(_ *host, p place) bool {
 				return slices.ContainsFunc([]string{"/mine", "/planted"}, func(name string) bool {
 					info, err := os.Stat(p.in + name)

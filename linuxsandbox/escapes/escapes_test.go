@@ -256,7 +256,7 @@ func (h *host) policy(name string, s scene, table []attempt) sandbox.Policy {
 	for i, a := range table {
 		dir := s.place(i).in
 		switch {
-		case !h.rows.Has(i):
+		case !h.rows.Has(i), attack.InBwrap() && len(s.Rows) > 0 && !slices.Contains(s.Rows, a.name):
 		case a.policy == "foreign" && name == "foreign":
 			p.Write = append(p.Write, sandbox.Root{Path: dir, Optional: true})
 		case a.policy == "above" && name == "above":

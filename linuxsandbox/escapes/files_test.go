@@ -120,7 +120,7 @@ func fileEscapes() []attempt {
 
 // withFIFO changes a row to write into a pipe that the host reads.
 func (a attempt) withFIFO() attempt {
-	a.word = true
+	a.word, a.weakness = true, "pipes"
 	a.before = func(h *host, p place) {
 		if err := unix.Mkfifo(p.out+"/pipe", 0o666); err != nil {
 			h.t.Fatal(err)

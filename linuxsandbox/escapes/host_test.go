@@ -133,7 +133,7 @@ func furnish(t *testing.T, h *host, a attempt, p place) {
 		h.put(p.secret+"/file", attack.HostSecret, 0o644)
 		h.put(p.secret+"/dir/file", attack.HostSecret, 0o644)
 	}
-	if a.policy == "" && a.before == nil || a.policy == "roots" || a.weakness == "metadata" {
+	if a.policy == "" && a.before == nil || a.policy == "roots" || a.weakness == "metadata" || a.weakness == "set-user-id" {
 		h.put(p.out+"/file", "data\n", 0o644)
 		h.put(p.out+"/dir/file", "data\n", 0o644)
 		h.put(p.out+"/program", "#!/bin/sh\necho ran\n", 0o755)

@@ -7,6 +7,7 @@ package escapes
 import (
 	"testing"
 
+	"codeagent/backends/bwrap"
 	"codeagent/internal/attack"
 	"codeagent/linuxsandbox"
 	"codeagent/linuxsandbox/backendtest"
@@ -31,7 +32,15 @@ func TestMain(m *testing.M) {
 // newBackend returns a backend that finds host names with lookup.
 func newBackend(t testing.TB, lookup linuxsandbox.LookupFunc) *linuxsandbox.Backend {
 	t.Helper()
-	b, err := linuxsandbox.New(linuxsandbox.Options{Helper: tests.Helper(t), Lookup: lookup})
+	o := linuxsandbox.Options{Helper: tests.Helper(t), Lookup: lookup}
+	b, err := linuxsandbox.New(o)
+	if attack.InBwrap() {
+		program, bad := attack.LookIn(attack.Path, bwrap.Name)
+		if bad != nil {
+			t.Skip(bad)
+		}
+		b, err = bwrap.New(program, o)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

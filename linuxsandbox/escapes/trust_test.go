@@ -15,6 +15,7 @@ import (
 
 	runner "codeagent/exec"
 	"codeagent/gitrun"
+	"codeagent/internal/attack"
 	"codeagent/internal/git"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -190,6 +191,12 @@ func askerEscapes() []attempt {
 	row := func(name, calls string, do func(p place, new string) error, want func(h *host, p place) string) attempt {
 		a := outside("who asks: "+name, "-", func(p place) error { return do(p, p.out+"/new") })
 		a.protects, a.alone = "what a person decides by: which program asks", true
+		a.cannot = func(attack.Setting) string {
+			if attack.InBwrap() {
+				return "nothing records a refusal, as the weakness \"evidence\" states"
+			}
+			return ""
+		}
 		a.landed = func(h *host, p place) bool {
 			if there(p.out + "/new") {
 				return true

@@ -42,7 +42,8 @@ func Finish(t testing.TB, ctx context.Context, b resolved.Backend, p sandbox.Pol
 	proc, err := Start(b, ctx, p, cmd, h)
 	_ = w.Close()
 	if err != nil {
-		t.Fatal(err)
+		said, _ := io.ReadAll(r) // a program that a backend starts may say why
+		t.Fatalf("%v %s", err, said)
 	}
 	out, err := io.ReadAll(r)
 	if err != nil {

@@ -1,0 +1,135 @@
+//go:build linux
+
+package bwrap
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"codeagent/internal/attack"
+	"codeagent/linuxsandbox"
+	"codeagent/sandbox"
+	"codeagent/sandbox/resolved"
+	"codeagent/sandbox/sandboxtest"
+)
+
+var tests = attack.Tests{Package: "codeagent/backends/bwrap", Env: []string{sandboxtest.NoPause}}
+
+func TestMain(m *testing.M) {
+	sandboxtest.Main()
+	os.Exit(m.Run())
+}
+
+func bwrapPath(t testing.TB) string {
+	t.Helper()
+	program, err := attack.LookIn(attack.Path, Name)
+	if err != nil {
+		t.Skip(err)
+	}
+	return program
+}
+
+func newBackend(t testing.TB) *linuxsandbox.Backend {
+	t.Helper()
+	b, err := New(bwrapPath(t), linuxsandbox.Options{Helper: tests.Helper(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestConformance: the same suite as of the native backend.
+func TestConformance(t *testing.T) {
+	sandboxtest.Run(t, func() resolved.Backend { return newBackend(t) })
+}
+
+// TestConformanceAsUser runs it as an ordinary user.
+func TestConformanceAsUser(t *testing.T) { tests.AsUser(t, "^TestConformance$") }
+
+// swapping changes the file system between codeagent's look at the policy and bwrap's.
+type swapping struct {
+	outer
+	// swap is called at the second call: the first is of a probe.
+	swap  func()
+	calls *int
+	argv  *[]string
+}
+
+func (s swapping) Argv(e linuxsandbox.Enclosure) (argv []string, err error) {
+	argv, err = s.outer.Argv(e)
+	if *s.calls++; *s.calls == 2 {
+		s.swap()
+	}
+	*s.argv = argv
+	return argv, err
+}
+
+// TestSwapped: a link that is put in the place of a write root or of a protected file does not open what it leads to.
+// bwrap alone follows it.
+func TestSwapped(t *testing.T) {
+	for what, to := range map[string]string{"ws": "away", "ws/.envrc": "../away/.envrc"} {
+		t.Run(what, func(t *testing.T) {
+			base := t.TempDir()
+			place, away := filepath.Join(base, what), filepath.Join(base, "away")
+			for _, dir := range []string{base + "/ws", away} {
+				if err := os.Mkdir(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, dir := range []string{base + "/ws", away} {
+				if err := os.WriteFile(dir+"/.envrc", []byte("mine\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// What the command writes if it runs: into the folder, and in place of the protected file.
+			const script = "echo x > f; rm -f .envrc; echo x > .envrc"
+			var argv []string
+			swap := func() {
+				if err := errors.Join(os.Rename(place, base+"/moved"), os.Symlink(to, place)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b, err := linuxsandbox.NewInside(linuxsandbox.Options{Helper: tests.Helper(t)}, swapping{outer: outer(bwrapPath(t)), swap: func() {}, calls: new(int), argv: &argv})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			cmd := sandbox.Command{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Dir: base + "/ws", Env: []string{"PATH=/bin:/usr/bin"}}
+			policy := sandbox.WorkspaceWrite(base + "/ws")
+			if st, out := sandboxtest.Output(t, b, policy, cmd); st.Exit == 0 {
+				t.Fatalf("the protected file could be replaced: %s", out)
+			}
+			swapped, err := linuxsandbox.NewInside(linuxsandbox.Options{Helper: tests.Helper(t)}, swapping{outer: outer(bwrapPath(t)), swap: swap, calls: new(int), argv: &argv})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer swapped.Close()
+			_, err = sandboxtest.Start(swapped, t.Context(), policy, cmd, nil)
+			var bad *sandbox.StartError
+			if !errors.As(err, &bad) || bad.Code != sandbox.ExitCannotConfine {
+				t.Errorf("%v, want a StartError of code 125", err)
+			}
+			if deceived := written(base); deceived != "" {
+				t.Errorf("the command changed %s", deceived)
+			}
+			bare := exec.Command(argv[0], append(argv[1:], "/bin/sh", "-c", "cd "+base+"/ws && "+script)...)
+			out, _ := bare.CombinedOutput()
+			if written(base) == "" {
+				t.Errorf("bwrap alone is not deceived either, so nothing is shown: %s", out)
+			}
+		})
+	}
+}
+
+// written is what a deceived command has changed below base.
+func written(base string) string {
+	for _, path := range []string{"/away/f", "/ws/.envrc", "/away/.envrc"} {
+		if data, err := os.ReadFile(base + path); err == nil && string(data) == "x\n" {
+			return path
+		}
+	}
+	return ""
+}
