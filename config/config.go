@@ -41,6 +41,8 @@ type Config struct {
 	Tools map[string]*bool `toml:"tools.NAME.enabled"`
 	// Providers holds the [providers.NAME] tables.
 	Providers map[string]*Provider `toml:"providers.NAME"`
+	// Backends holds the [backends.NAME] tables.
+	Backends map[string]*Backend `toml:"backends.NAME"`
 	// Models holds the [models.NAME] tables.
 	Models map[string]*ModelSettings `toml:"models.NAME"`
 	// Bound is the [keys] table: the keys of each action that it names.
@@ -86,6 +88,8 @@ type Sandbox struct {
 	DenySecrets bool `toml:"deny_secrets"`
 	// Temp is "private" or "shared".
 	Temp string `toml:"tmp"`
+	// Backend is the name of the backend that confines commands; see BackendKind.
+	Backend string `toml:"backend"`
 	// Fallback is "refuse" or "warn": run unconfined if no backend works.
 	Fallback string `toml:"fallback"`
 	// RequiredLayers must be active, or no command runs.

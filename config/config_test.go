@@ -103,7 +103,7 @@ func TestFile(t *testing.T) {
 	}
 	want := config.Sandbox{
 		Mode: config.Strict, AddDirs: []string{"/a", "~/b"}, DenyRead: []string{"/k", "**/.env"}, Protected: []string{"Makefile"},
-		DenySecrets: true, Temp: "shared", Fallback: "warn", RequiredLayers: []string{"landlock", "seccomp"}, Network: "full", Evidence: "network",
+		DenySecrets: true, Temp: "shared", Backend: "native", Fallback: "warn", RequiredLayers: []string{"landlock", "seccomp"}, Network: "full", Evidence: "network",
 		AllowHosts: []string{"example.com:443"}, AllowSockets: []string{"/run/s"},
 		Limits: config.Limits{WallSeconds: 1, CPUSeconds: 2, MemoryMB: 3},
 		Env:    config.Env{Inherit: "none", Include: []string{"A"}, Exclude: []string{"B*"}, Set: map[string]string{"C": "d"}},

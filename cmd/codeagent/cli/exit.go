@@ -173,8 +173,8 @@ func StorageError(err error, otherwise ...string) error {
 
 // Flags are what each command is called with: by the process, and by the flags that all commands share.
 type Flags struct {
-	Process                          Process
-	Sandbox, Approval, Model, Folder string
+	Process                                   Process
+	Sandbox, Backend, Approval, Model, Folder string
 	// Profile is the NAME of a [profiles.NAME].
 	Profile                     string
 	AddDirs, AddFiles           []string

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -91,11 +92,30 @@ func describeSandbox(ctx context.Context, b *workspace.Workspace, w io.Writer) (
 	describeLayers(w, b.Enforcement)
 	describeAppArmor(ctx, w, b.Enforcement.Layers, appArmorFile, selfPath())
 	describeEvidence(b, w)
+	describeBackends(b, w)
 	describeDrafts(ctx, b, w)
 	if failed, err = tryAll(ctx, b, w); err == nil {
 		describeWeaknesses(w, b.Enforcement)
 	}
 	return failed, err
+}
+
+// describeBackends tries each backend that has a table in the settings.
+func describeBackends(b *workspace.Workspace, w io.Writer) {
+	for _, name := range slices.Sorted(maps.Keys(b.Config.Backends)) {
+		kind, err := b.Config.BackendKind(name)
+		said := "the sandbox of this system, reported by codeagent doctor --backend " + config.Native
+		if err == nil && kind != config.Native {
+			var e sandbox.Enforcement
+			if e, err = b.TryBwrap(); err == nil {
+				said = "works: " + strings.Join(e.Active(), ", ")
+			}
+		}
+		if err != nil {
+			said = "does not work: " + whyCannot(err)
+		}
+		fmt.Fprintf(w, "backend   %s (%s): %s\n", name, kind, said)
+	}
 }
 
 // layersThere returns the layers of this machine if no command can run under the present

@@ -10,7 +10,9 @@ import (
 	"runtime"
 	"strings"
 
+	"codeagent/backends/bwrap"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/config"
 	"codeagent/exec"
 	"codeagent/hostfile"
 	"codeagent/linuxsandbox"
@@ -43,9 +45,17 @@ func proxyOf(find func(*url.URL) (*url.URL, error)) linuxsandbox.ProxyFunc {
 // policy.
 func (ws *Workspace) backend() (resolved.Backend, error) {
 	var backend resolved.Backend
-	var err error
-	switch runtime.GOOS {
-	case "linux":
+	kind, err := ws.Config.BackendKind("")
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	ws.native = kind == config.Native
+	switch {
+	case !ws.native:
+		if backend, err = ws.other(); err != nil {
+			return nil, CannotConfine(err, false)
+		}
+	case runtime.GOOS == "linux":
 		if err = ws.unprepared; err == nil && !ws.unchecked() {
 			err = ws.linux.Ready()
 		}
@@ -59,7 +69,7 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 			real := ws.linux // what is made on a draft is in no folder
 			ws.AtClose(func() error { return noteMadeGit(ws.Paths.MadeGit, real.MadeGit()) })
 		}
-	case "darwin":
+	case runtime.GOOS == "darwin":
 		backend = seatbelt.New(seatbelt.Options{})
 	default:
 		err = fmt.Errorf("there is no sandbox for %s", runtime.GOOS)
@@ -79,6 +89,42 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 	return ws.check(backend, err)
 }
 
+// other makes the chosen backend in place of the system's own. Commands have it or none: nothing stands in for it.
+func (ws *Workspace) other() (resolved.Backend, error) {
+	made, err := ws.Bwrap()
+	if err != nil {
+		return nil, err
+	}
+	if ws.linux != nil {
+		_ = ws.linux.Close() // it was prepared before the settings were read
+	}
+	ws.linux, ws.unprepared = made, nil
+	ws.AtClose(made.Close)
+	if err := made.Ready(); err != nil {
+		return nil, err
+	}
+	return made, made.Share(ws.locks())
+}
+
+// Bwrap makes the backend of that kind. The error says what is missing.
+func (ws *Workspace) Bwrap() (*linuxsandbox.Backend, error) {
+	program := ws.Program(bwrap.Name)
+	if program == "" {
+		return nil, errors.New("bwrap is not installed, or lies where commands may write: install the package bubblewrap")
+	}
+	return bwrap.New(program, linuxsandbox.Options{HelperSum: ws.Process.HelperSum, OpenFiles: ws.Process.OpenFiles})
+}
+
+// TryBwrap finds out what that backend enforces for the policy of the workspace.
+func (ws *Workspace) TryBwrap() (sandbox.Enforcement, error) {
+	made, err := ws.Bwrap()
+	if err != nil {
+		return sandbox.Enforcement{}, err
+	}
+	defer made.Close()
+	return exec.New(exec.Options{Backend: made}).Enforcement(ws.Policy)
+}
+
 // locks is the file of the locks against other sessions.
 func (ws *Workspace) locks() string { return filepath.Join(ws.Paths.Sessions, "locks") }
 
@@ -86,7 +132,7 @@ func (ws *Workspace) locks() string { return filepath.Join(ws.Paths.Sessions, "l
 // enforces. No setting may ask for more or for less than its policy, and the start must test the
 // confinement, as only Linux' does.
 func (ws *Workspace) unchecked() bool {
-	return ws.forOne && runtime.GOOS == "linux" && !ws.Policy.Unconfined && len(ws.Config.Sandbox.RequiredLayers) == 0 && ws.Config.Sandbox.Fallback != "warn"
+	return ws.forOne && runtime.GOOS == "linux" && !ws.Policy.Unconfined && len(ws.Config.Sandbox.RequiredLayers) == 0 && (ws.Config.Sandbox.Fallback != "warn" || !ws.native)
 }
 
 // Unfit explains the error of the one command of OpenForOne, if no command can run under the
@@ -123,6 +169,9 @@ func (ws *Workspace) check(backend resolved.Backend, err error) (resolved.Backen
 		if _, other := tried.Enforcement(sandbox.ReadOnly()); other == nil {
 			return nil, CannotConfine(err, false)
 		}
+	}
+	if !ws.native {
+		return nil, CannotConfine(err, false)
 	}
 	if ws.Config.Sandbox.Fallback == "warn" {
 		return exec.Plain{}, nil

@@ -49,7 +49,7 @@ func (ws *Workspace) sources(f cli.Flags) config.Sources {
 		src.Flags = append(src.Flags, config.Flag{Name: name, Key: key, Values: values})
 	}
 	for _, one := range []struct{ name, key, value string }{
-		{"--sandbox", "sandbox.mode", f.Sandbox}, {"--ask-for-approval", "ask_for_approval", f.Approval}, {"--model", "model", f.Model},
+		{"--sandbox", "sandbox.mode", f.Sandbox}, {"--ask-for-approval", "ask_for_approval", f.Approval}, {"--model", "model", f.Model}, {"--backend", "sandbox.backend", f.Backend},
 	} {
 		if one.value != "" {
 			add(one.name, one.key, one.value)

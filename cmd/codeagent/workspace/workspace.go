@@ -65,7 +65,9 @@ type Workspace struct {
 	// that failed.
 	linux      *linuxsandbox.Backend
 	unprepared error
-	closers    []func() error
+	// native: the system's own backend is chosen.
+	native  bool
+	closers []func() error
 	// recorded is what commands of earlier sessions could write. Live returns the policy with
 	// this session's grants; nil before there is a gate.
 	recorded hostfile.Ground

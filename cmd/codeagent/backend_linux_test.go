@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"codeagent/internal/attack"
+	"codeagent/sandbox"
+)
+
+// TestBwrap: on a kernel on which the native sandbox does not work, commands run with --backend bwrap, confined. Where
+// bwrap is missing too no command runs, whatever the fallback is.
+func TestBwrap(t *testing.T) {
+	t.Parallel()
+	program, err := attack.LookIn(attack.Path, "bwrap")
+	if err != nil {
+		t.Skip(err)
+	}
+	const script = "echo ran > ~/outside; echo made > made; echo ran"
+	for _, row := range []struct {
+		name, path string
+		flags      []string
+		code       int
+		says       string
+	}{
+		{"bwrap", "", []string{"--backend", "bwrap"}, 0, ""},
+		{"a table", "", []string{"-cbackends.old.kind=bwrap", "--backend", "old"}, 0, ""},
+		{"a host", "", []string{"--backend", "bwrap", "--allow-host", "localhost:80"}, 125, "single hosts cannot be opened inside this sandbox (bwrap runs commands without"},
+		{"no program", "/nowhere", []string{"--backend", "bwrap", "-csandbox.fallback=warn"}, 125, "install the package bubblewrap"},
+		{"no backend", "", []string{"--backend", "none"}, 2, `there is no backend "none"; use one of bwrap, native`},
+		{"no kind", "", []string{"-cbackends.old={}", "--backend", "old"}, 2, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			u := newUser(t, "user", attack.PlainUser)
+			report := u.out + "/report.json"
+			cmd := u.codeagent(append(append([]string{"sandbox", "--report", report}, row.flags...), "--", "/bin/bash", "-c", script)...)
+			if row.path != "" {
+				cmd.Env = append(cmd.Env, "PATH="+row.path)
+			}
+			if os.Geteuid() == 0 {
+				cmd = surrounded(t, attack.SurroundGVisor, attack.PlainUser, cmd)
+			}
+			r := run1(t, cmd)
+			made, _ := os.ReadFile(u.work + "/made")
+			if _, err := os.Stat(u.home + "/outside"); err == nil {
+				t.Errorf("written outside: %v", r)
+			}
+			if ran := string(made) == "made\n" && r.stdout == "ran\n"; ran != (row.code == 0) || r.code != row.code || !strings.Contains(r.stderr, row.says) {
+				t.Errorf("with %s: %v", program, r)
+			}
+			if row.code == 0 {
+				if r.read(t, report); r.report.Sandbox.Backend != "bwrap" || !(sandbox.Enforcement{Weaknesses: r.report.Sandbox.Weaknesses}).Weak("evidence") {
+					t.Errorf("%+v", r.report.Sandbox)
+				}
+			}
+		})
+	}
+	u := newUser(t, "user", attack.PlainUser)
+	if r := run1(t, u.codeagent("doctor", "-cbackends.old.kind=bwrap")); !strings.Contains(r.stdout, "backend   old (bwrap): works: bwrap, seccomp") {
+		t.Errorf("%v", r)
+	}
+}

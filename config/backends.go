@@ -1,0 +1,41 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// The kinds of backends. Each is also the name of a backend that needs no table.
+const (
+	// Native is the system's own sandbox.
+	Native = "native"
+	// Bwrap is bubblewrap.
+	Bwrap = "bwrap"
+)
+
+var backendKinds = []string{Native, Bwrap}
+
+// Backend is a [backends.NAME] table.
+type Backend struct {
+	Kind string `toml:"kind"`
+}
+
+// BackendKind is the kind of the backend with that name. "" is the chosen one.
+func (c Config) BackendKind(name string) (string, error) {
+	if name == "" {
+		name = c.Sandbox.Backend
+	}
+	if own := c.Backends[name]; own != nil {
+		if own.Kind == "" {
+			return "", fmt.Errorf("backends.%s.kind is not set; use one of %s", name, strings.Join(backendKinds, ", "))
+		}
+		return own.Kind, nil
+	}
+	if slices.Contains(backendKinds, name) {
+		return name, nil
+	}
+	known := slices.Compact(slices.Sorted(slices.Values(slices.Concat(backendKinds, slices.Collect(maps.Keys(c.Backends))))))
+	return "", fmt.Errorf("there is no backend %q; use one of %s, or write [backends.%s]", name, strings.Join(known, ", "), name)
+}
