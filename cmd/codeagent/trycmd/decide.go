@@ -26,6 +26,8 @@ func (t *trial) decide(ctx context.Context, changes []draft.Change) (kept []draf
 		return nil, nil, nil
 	case t.how.keep:
 		return t.keep(ctx, changes)
+	case t.session != nil && !learning.CanAsk(t.Stdio):
+		return nil, nil, errLater
 	}
 	t.report.list(t.Stdio.Err)
 	question := "Keep [a]ll, [s]ome, [n]othing, or show the [d]iff? "
@@ -64,35 +66,39 @@ var errLater = errors.New("the person decides later")
 
 // Settle has the person decide about the draft d of a session that ends. keep keeps changes, and without one drops all.
 func Settle(ctx context.Context, ws *workspace.Workspace, d *draft.Draft, keep func(context.Context, *draft.Draft, []draft.Change) ([]draft.Change, []draft.Left, error)) error {
-	changes, err := d.Changes()
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(changes) == 0 { // it was decided before
-		return nil
-	}
 	t := &trial{Workspace: ws, draft: d, session: keep}
-	t.report.Changes = shown(changes, ws.Folder)
-	if err == nil && !learning.CanAsk(ws.Stdio) {
-		err = errLater
-	}
-	var kept []draft.Change
-	var left []draft.Left
-	if err == nil {
-		kept, left, err = t.decide(ctx, changes)
-	}
-	if err == nil && len(kept)+len(left) == 0 {
-		_, _, err = keep(ctx, d, nil)
-	}
-	switch {
+	switch err := t.settle(ctx); {
+	case errors.Is(err, fs.ErrNotExist): // it was decided before
 	case errors.Is(err, errLater):
 		fmt.Fprintf(ws.Stdio.Err, "codeagent: the draft stays for a week: codeagent --draft=%s continues with it, codeagent try --draft %s decides\n", d.ID(), d.ID())
-		return nil
+	case err != nil:
+		return err
+	case len(t.report.Changes) > 0:
+		t.report.words(ws.Stdio.Err)
+	}
+	return nil
+}
+
+// settle has the person decide, and reports what became of the changes. After an error the draft stays.
+func (t *trial) settle(ctx context.Context) error {
+	changes, err := t.draft.Changes()
+	if err != nil {
+		return err
+	}
+	t.report.Changes = shown(changes, t.Folder)
+	kept, left, err := t.decide(ctx, changes)
+	t.report.settle(kept, left)
+	switch {
 	case err != nil:
 		return err
 	case len(left) > 0:
-		t.report.Draft = d.ID()
+		t.report.Draft = t.draft.ID()
+		return nil
+	case t.session != nil && len(kept) == 0:
+		_, _, err = t.session(ctx, t.draft, nil)
+		return err
 	}
-	t.report.settle(kept, left)
-	t.report.words(ws.Stdio.Err)
-	return nil
+	return t.draft.Drop()
 }
 
 // ask asks on the terminal, and returns the first letter of the answer.

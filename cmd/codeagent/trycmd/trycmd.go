@@ -92,33 +92,21 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 	} else if t.draft, err = draft.New(ws.Paths.Drafts, ws.Folder, argv, ws.Policy); err == nil {
 		err = t.run(ctx, argv)
 	}
+	if err == nil {
+		err = t.settle(ctx)
+	}
 	if err != nil {
 		return err
-	}
-	changes, err := t.draft.Changes()
-	if err != nil {
-		return err
-	}
-	t.report.Changes = shown(changes, ws.Folder)
-	kept, left, err := t.decide(ctx, changes)
-	t.report.settle(kept, left)
-	switch {
-	case err != nil:
-		return err // the draft stays
-	case len(left) == 0:
-		err = t.draft.Drop()
-	default:
-		t.report.Draft = t.draft.ID()
 	}
 	if x.json {
-		err = errors.Join(err, cli.PrintJSON(s.Out, t.report, "  "))
+		err = cli.PrintJSON(s.Out, t.report, "  ")
 	} else {
 		t.report.words(s.Err)
 	}
 	switch code := t.report.ExitCode; {
 	case err != nil:
 		return err
-	case code == 0 && len(left) > 0:
+	case code == 0 && t.report.Draft != "":
 		return cli.StatusError(cli.ExitRefused)
 	case code != 0:
 		return cli.StatusError(code)

@@ -166,6 +166,9 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 	}
 	if f.Draft != "" {
 		if err := ws.workOnDraft(f.Draft, backend); err != nil {
+			if start := (*sandbox.StartError)(nil); errors.As(err, &start) {
+				err = start.Err
+			}
 			return cli.Hinted(cli.ExitFailed, &DraftError{fmt.Errorf("no draft: %w", err)})
 		}
 		backend = ws.linux
