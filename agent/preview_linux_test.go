@@ -175,6 +175,9 @@ func TestPreviewRunsAgain(t *testing.T) {
 		{"the network", `(exec 3<>/dev/tcp/127.0.0.1/9) 2>/dev/null`, "", nil, "refused it"},
 		{"a refusal", `echo x 2>/dev/null >../elsewhere`, "", nil, "refused it to write"},
 		{"what no draft keeps", `mkfifo pipe`, "", nil, "it is a pipe"},
+		{"times", `touch -d yesterday over`, "", nil, "times"},
+		{"the same content once more", `printf over >over`, "", nil, "another time"},
+		{"a mode that no draft keeps", `mkdir d; chmod +t .`, "", nil, "another time or mode"},
 		{"a time limit", `test -e slow || sleep 20`, `,"timeout_ms":1500`, write("slow", ""), "limit"},
 	} {
 		t.Run(row.what, func(t *testing.T) {

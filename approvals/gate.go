@@ -325,7 +325,7 @@ func (q openQuestion) under(s decide.State, grant sandbox.Grant) sandbox.Policy 
 }
 
 // Preview returns the policy under which the action of an open question would run after a yes. ok is false unless
-// it is a command that asks for writes alone, and runs then: on a draft it can do no more than that.
+// it is a command that asks to write in folders alone, which a draft can cover, and runs then.
 func (g *Gate) Preview(r *Request) (p sandbox.Policy, ok bool) {
 	g.open.mu.Lock()
 	q, ok := g.open.byID[r.ID]
@@ -333,6 +333,11 @@ func (g *Gate) Preview(r *Request) (p sandbox.Policy, ok bool) {
 	a, w := q.Action, q.Grant
 	if !ok || q.Held || a.Kind != word.KindCommand || a.Background || w.Unsandboxed || len(w.Write) == 0 || len(w.Hosts)+len(w.Sockets) > 0 {
 		return p, false
+	}
+	for _, folder := range w.Write {
+		if mode, err := g.opts.Files.Lstat(folder); err != nil || !mode.IsDir() {
+			return p, false
+		}
 	}
 	p = q.under(g.state(q.names...), w)
 	return p, !p.Unconfined

@@ -93,7 +93,13 @@ func (d *Draft) Changes() ([]Change, error) {
 	l := lister{draft: d}
 	for i, root := range d.data.Roots {
 		if root.Keeps {
-			l.folder(root.Path, filepath.Join(d.dir, strconv.Itoa(i), "upper"), false)
+			upper := filepath.Join(d.dir, strconv.Itoa(i), "upper")
+			is, err := look(upper)
+			was, failed := l.before(root.Path)
+			if l.fail(err) || l.fail(failed) || d.opened(upper, is).Mode != was.Mode {
+				d.unkept = root.Path
+			}
+			l.folder(root.Path, upper, false)
 		}
 	}
 	l.large()
@@ -265,6 +271,8 @@ func (l *lister) entry(path, upper string, hidden bool) {
 	if c.Kind == sandbox.Added || l.differs(&c) {
 		c.Why = why(c)
 		l.out = append(l.out, c)
+	} else if is.Mode != was.Mode || is.Mode.IsRegular() && is.Mtime != was.Mtime {
+		l.draft.unkept = path
 	}
 	if is.folder() {
 		l.folder(path, upper, hidden)

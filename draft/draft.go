@@ -42,7 +42,8 @@ type Draft struct {
 	dir string
 	// kept are the roots whose changes can be kept. Those of caches and temporary folders are dropped.
 	kept []string
-	temp string // the session's folder for temporary files
+	// temp is the session's folder for temporary files. unkept has another time or mode, which no Change says.
+	temp, unkept string
 
 	mu   sync.Mutex
 	data record

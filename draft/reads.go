@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -49,7 +50,7 @@ func (d *Draft) Looked(path string, opened bool) {
 	defer d.mu.Unlock()
 	r := &d.data
 	if !strings.HasPrefix(path, "/") && r.Unknown == "" {
-		r.Unknown = "it looked up what could not be seen"
+		r.Unknown = path
 	}
 	if !strings.Contains(path, "/..") {
 		path = filepath.Clean(path)
@@ -82,7 +83,7 @@ func (d *Draft) Stale(list []Change) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.data.Unknown != "" || d.data.Looked == nil {
-		return "what it depended on is not known: " + d.data.Unknown
+		return cmp.Or(d.data.Unknown, "what it looked up is not known")
 	}
 	for name, was := range d.data.Looked {
 		if now, err := see(name.string, was.Ctime != 0); err != nil || now != was {
@@ -92,7 +93,10 @@ func (d *Draft) Stale(list []Change) string {
 	for i, why := range blocked(list) {
 		return list[i].Path + ": " + why
 	}
-	if d.leftTemp() {
+	switch {
+	case d.unkept != "":
+		return d.unkept + " got another time or mode, and no draft keeps those"
+	case d.leftTemp():
 		return "it left temporary files, which go with the draft"
 	}
 	return ""

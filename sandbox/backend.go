@@ -115,7 +115,7 @@ type Command struct {
 	// cannot do that the command does not start.
 	Draft Draft
 	// Looked, if set, receives each name that the command looks up on a draft, before that happens: an absolute path,
-	// through links, of what is there or is not. opened: it opens it. "" means that something was not seen. It makes each of
+	// through links, of what is there or is not. opened: it opens it. Without a slash in front it says what was not seen, or what no draft keeps. It makes each of
 	// these calls slower, must not wait, and may be called twice for one name.
 	Looked func(path string, opened bool)
 	// Idle gives the command the lowest priority, where a backend can do that.

@@ -32,6 +32,8 @@ type looks struct {
 	begun  bool
 }
 
+const unseen = "not all that it looked up was seen"
+
 // looksOf begins with what the keeper looks up for the command, whose calls cannot be read.
 func looksOf(o Options, walk *pathwalk.Walker) *looks {
 	if !o.Order.Looks {
@@ -53,6 +55,9 @@ func looksOf(o Options, walk *pathwalk.Walker) *looks {
 // the filter would not ask about it.
 func (h *looks) note(n *notify.Notification) (proceeds notify.Rule) {
 	if c := calls.MetadataOf(n.NR); c != nil {
+		if c.Sets() != calls.Mode {
+			h.to("it set times, owners or attributes of files, and no draft keeps those", false)
+		}
 		m, err := c.File(n)
 		h.name(n, m, false, err)
 		return 0
@@ -94,14 +99,14 @@ func (h *looks) name(n *notify.Notification, m pathwalk.Name, opens bool, err er
 		return // it names nothing, or looks nothing up
 	case err != nil:
 		if h.begun && kernel.ProcessOf(n.Thread()) != h.keeper {
-			h.to("", false)
+			h.to(unseen, false)
 		}
 		return
 	}
 	h.begun = true
 	path, err := h.walk.Looked(n, m)
 	if err != nil {
-		path = ""
+		path = unseen
 	} else if kernelPlace(path) {
 		h.behind(n, m, path, opens)
 		return
@@ -135,7 +140,7 @@ func (h *looks) behind(n *notify.Notification, m pathwalk.Name, path string, ope
 	if !kernelPlace(to) {
 		h.to(to, opens)
 	} else if strings.Contains(to+"/", "/net/") {
-		h.to("", false)
+		h.to("it looked at the network", false)
 	}
 }
 
@@ -145,7 +150,7 @@ func (h *looks) interpreters(fd int, open func(path string) (int, error)) {
 		path, err := interpreterOf(fd)
 		unix.Close(fd)
 		if err != nil {
-			h.to("", false)
+			h.to(unseen, false)
 		}
 		if path == "" {
 			return

@@ -120,20 +120,6 @@ func (ses *Session) drafts() *tools.Drafts {
 	if ses.Gate.Ungranted().Unconfined || ws.Draft != nil {
 		return nil
 	}
-	can := sync.OnceValue(func() bool {
-		runner, over, err := ws.OnDrafts()
-		if err != nil {
-			return false
-		}
-		defer over()
-		policy := ses.Gate.Ungranted()
-		d, err := draft.New(ws.Paths.Drafts, ws.Folder, nil, policy)
-		if err != nil {
-			return false
-		}
-		defer d.Drop()
-		_, err = runner.Run(context.Background(), policy, exec.Command{Argv: []string{"/bin/true"}, Dir: ws.Folder, Draft: d}, nil)
-		return err == nil
-	})
+	can := sync.OnceValue(func() bool { return ws.TryDraft(context.Background()) == nil })
 	return &tools.Drafts{Folder: ws.Paths.Drafts, Runner: ws.OnDrafts, Can: can}
 }

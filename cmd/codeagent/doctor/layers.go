@@ -2,14 +2,11 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"codeagent/cmd/codeagent/workspace"
-	"codeagent/draft"
-	"codeagent/exec"
 	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
 )
@@ -132,13 +129,8 @@ func describeEvidence(b *workspace.Workspace, w io.Writer) {
 
 // describeDrafts prints whether a command can run on a draft, which it tries.
 func describeDrafts(ctx context.Context, b *workspace.Workspace, w io.Writer) {
-	d, err := draft.New(b.Paths.Drafts, b.Folder, nil, b.Policy)
-	if err == nil {
-		_, err = b.Runner.Run(ctx, b.Policy, exec.Command{Argv: []string{"/bin/true"}, Dir: b.Folder, Draft: d}, nil)
-		err = errors.Join(err, d.Drop())
-	}
 	works := "yes: codeagent try runs a command, and asks afterwards what to keep"
-	if err != nil {
+	if err := b.TryDraft(ctx); err != nil {
 		works = "no: " + whyCannot(err)
 	}
 	paragraph(w, "drafts    ", works)

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -70,4 +71,19 @@ func (ws *Workspace) draft() exec.Draft {
 		return nil
 	}
 	return ws.Draft
+}
+
+// TryDraft runs a command on a draft that changes nothing.
+func (ws *Workspace) TryDraft(ctx context.Context) error {
+	runner, over, err := ws.OnDrafts()
+	if err != nil {
+		return err
+	}
+	defer over()
+	d, err := draft.New(ws.Paths.Drafts, ws.Folder, nil, ws.Policy)
+	if err == nil {
+		_, err = runner.Run(ctx, ws.Policy, exec.Command{Argv: []string{"/bin/true"}, Dir: ws.Folder, Draft: d}, nil)
+		err = errors.Join(err, d.Drop())
+	}
+	return err
 }

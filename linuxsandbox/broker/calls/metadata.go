@@ -31,6 +31,9 @@ type Metadata struct {
 // Field is the metadata that a call changes.
 type Field int
 
+// Sets is what the call changes.
+func (c *Metadata) Sets() Field { return c.change }
+
 // File reads which file a call names.
 func (c *Metadata) File(n *notify.Notification) (pathwalk.Name, error) {
 	m := pathwalk.Name{Dir: unix.AT_FDCWD, NoFollow: c.noFollow}
