@@ -3,9 +3,12 @@
 package broker
 
 import (
+	"errors"
 	"os"
 
+	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +23,11 @@ const mostMoved = 20_000
 
 // renameOnDraft renames the folder of m entry by entry. o is told of each before.
 func (m *moveCall) renameOnDraft(o *observer) error {
-	if !kernel.IsFolder(&m.Old) || m.Exchange() {
+	var from, to unix.Stat_t // the folders, which tell the overlays of two roots apart
+	if err := errors.Join(unix.Fstat(m.From.Dir, &from), unix.Fstat(m.To.Dir, &to)); err != nil {
+		return err
+	}
+	if !kernel.IsFolder(&m.Old) || m.Exchange() || from.Dev != to.Dev {
 		return unix.EXDEV
 	}
 	left := mostMoved
@@ -33,6 +40,15 @@ func (m *moveCall) renameOnDraft(o *observer) error {
 		}
 	}
 	return moveFolder(m.From.Dir, m.From.Last, m.To.Dir, m.To.Last)
+}
+
+// failed answers a rename or link that err stopped. Between two folders of a draft neither works, as between any two file
+// systems. That is recorded, since it works on the files themselves.
+func (h *moves) failed(n *notify.Notification, call, path string, err error) notify.Reply {
+	if err == unix.EXDEV && h.observer.draft != nil {
+		h.deny.log.Record(n, sandbox.Denial{Kind: sandbox.KindWrite, Operation: call, Target: path, Errno: "EXDEV", Moot: true, MootReason: "on a draft each write root is a file system"})
+	}
+	return h.deny.performed(n, call, path, err)
 }
 
 func folderAt(dir int, name string) (*os.File, error) {

@@ -146,7 +146,7 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moveCall)
 		})
 	}
 	if err != nil {
-		return h.deny.performed(n, c.Name, m.To.Full(), err)
+		return h.failed(n, c.Name, m.To.Full(), err)
 	}
 	h.judge.Moved(&m.Move)
 	if m.There && !exchange {
@@ -226,7 +226,7 @@ func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 		})
 	}
 	if err != nil {
-		return h.deny.performed(n, c.Name, to.Full(), err)
+		return h.failed(n, c.Name, to.Full(), err)
 	}
 	h.judge.Made(to)
 	return notify.Reply{}
