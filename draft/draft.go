@@ -346,14 +346,15 @@ func (d *Draft) Close() error {
 	return d.Save()
 }
 
-// Touched are the paths where something was about to change.
-func (d *Draft) Touched() (paths []string) {
+// Touched are the paths where something was about to change. all is false if a file was too large to be changed on a
+// draft, or there are more.
+func (d *Draft) Touched() (paths []string, all bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for name := range d.data.Touched {
 		paths = append(paths, name.string)
 	}
-	return paths
+	return paths, len(d.data.Large) == 0 && len(paths) < maxEntries
 }
 
 // Free is how many bytes are free where its changes are.

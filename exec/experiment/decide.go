@@ -4,7 +4,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 
 	"codeagent/sandbox"
 )
@@ -14,8 +13,7 @@ type run struct {
 	status sandbox.Status
 	// refused are the paths that it may not change and a write root would open, closed those that stay refused.
 	refused, closed map[string]bool
-	// across: it was refused to give a file a second name or a new one. Between two drafts that fails in any case,
-	// since each is a file system.
+	// across: it could not give a file a name in another folder of the draft.
 	across bool
 	// other: something else than a change of a file was refused, such as a network.
 	other bool
@@ -29,18 +27,18 @@ func (r *run) passed() bool { return r.status == sandbox.Status{} }
 func newRun(p sandbox.Policy, status sandbox.Status, denials []sandbox.Denial) *run {
 	r := &run{status: status, refused: map[string]bool{}, closed: map[string]bool{}, wrote: map[string]bool{}}
 	for _, d := range denials {
-		write := d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindMetadata
-		switch {
+		kind := p.JudgeWrite(d.Target).Kind
+		switch write := d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindMetadata; {
+		case d.Errno == "EXDEV":
+			r.across = true
 		case d.Moot, d.Operation == "restored", d.Operation == "not restored":
-			continue
-		case write && d.Why == "" && p.JudgeWrite(d.Target).Kind == sandbox.KindWrite:
+		case write && d.Why == "" && kind != sandbox.KindProtected && kind != sandbox.KindRead:
 			r.refused[d.Target] = true
 		case write, d.Kind == sandbox.KindProtected, d.Kind == sandbox.KindRead:
 			r.closed[d.Target] = true
 		default:
 			r.other = true
 		}
-		r.across = r.across || strings.HasPrefix(d.Operation, "link") || strings.HasPrefix(d.Operation, "rename")
 	}
 	return r
 }
@@ -69,7 +67,7 @@ func decide(first, same *run, lifted ...*run) finding {
 		return unknown
 	case lifted[0].passed():
 		return sandboxed
-	case first.across, same.across, len(lifted[0].refused)+len(lifted[0].closed) > 0:
+	case same.across, lifted[0].across, len(lifted[0].refused)+len(lifted[0].closed) > 0:
 		return unknown
 	case lifted[0].status == first.status:
 		return elsewhere

@@ -206,14 +206,13 @@ func (t *Trial) run(ctx context.Context, p sandbox.Policy) *run {
 	if err != nil || o.TimedOut || o.Interrupted || o.Limit != "" {
 		return nil
 	}
-	changes, err := d.Changes()
-	if err != nil || slices.ContainsFunc(changes, func(c draft.Change) bool { return c.Why != "" }) {
+	touched, all := d.Touched()
+	if !all {
 		return nil
 	}
 	r := newRun(p, o.Status, o.Trace.Denials)
-	for _, path := range d.Touched() {
-		_, gone := t.lab.Files.Lstat(path) // then it was made, and perhaps removed
-		if !t.policy.JudgeWrite(path).Allowed && (gone != nil || slices.ContainsFunc(changes, func(c draft.Change) bool { return c.Path == path })) {
+	for _, path := range touched {
+		if !t.policy.JudgeWrite(path).Allowed {
 			r.wrote[path] = true
 		}
 	}
