@@ -105,9 +105,10 @@ func (t *Trial) Verdict(ctx context.Context, p sandbox.Policy, c exec.Command, o
 	return t.judge(o, first, f, lifted)
 }
 
-// worth reports whether the runs can say more than the verdict of o.
+// worth reports whether the runs can say more than the verdict of o. What a glob closes is found by a search, which may not
+// have ended when a run with another root starts.
 func worth(p sandbox.Policy, o exec.Outcome) bool {
-	return o.Failed() && !o.TimedOut && !o.Interrupted && o.Limit == "" && 2*o.Duration < maxTime-spare && !p.Unconfined && !p.SharedTemp &&
+	return o.Failed() && !o.TimedOut && !o.Interrupted && o.Limit == "" && 2*o.Duration < maxTime-spare && !p.Unconfined && !p.SharedTemp && len(p.DenyGlobs) == 0 &&
 		o.Verdict.Evidence == sandbox.EvidenceFull && len(o.Verdict.Unwritten()) == 0
 }
 
