@@ -55,10 +55,17 @@ func looksOf(o Options, walk *pathwalk.Walker) *looks {
 // the filter would not ask about it.
 func (h *looks) note(n *notify.Notification) (proceeds notify.Rule) {
 	if c := calls.MetadataOf(n.NR); c != nil {
-		if c.Sets() != calls.Mode {
-			h.to("it set times, owners or attributes of files, and no draft keeps those", false)
-		}
 		m, err := c.File(n)
+		if do, bad := c.Read(n); bad == nil && err == nil {
+			var st unix.Stat_t
+			if fd, err := h.walk.Open(n, m); err == nil {
+				_ = unix.Fstat(fd, &st) // it is open
+				unix.Close(fd)
+			}
+			if !do.Plain(&st) {
+				h.to("it set times, owners or attributes of files, and no draft keeps those", false)
+			}
+		}
 		h.name(n, m, false, err)
 		return 0
 	}

@@ -31,9 +31,6 @@ type Metadata struct {
 // Field is the metadata that a call changes.
 type Field int
 
-// Sets is what the call changes.
-func (c *Metadata) Sets() Field { return c.change }
-
 // File reads which file a call names.
 func (c *Metadata) File(n *notify.Notification) (pathwalk.Name, error) {
 	m := pathwalk.Name{Dir: unix.AT_FDCWD, NoFollow: c.noFollow}
@@ -167,6 +164,21 @@ func (do *Change) readAttribute(tid int, args []uint64) (err error) {
 	do.flags = int(int32(flags))
 	do.value, err = notify.ReadMemory(tid, value, int(size))
 	return err
+}
+
+// Plain reports whether the change sets nothing but permissions, the present time, or the owner that the file in state
+// st has.
+func (do *Change) Plain(st *unix.Stat_t) bool {
+	const onlyMode = 4 + 3*8 // an access list with the three entries that permissions have (acl(5))
+	switch do.Field {
+	case Mode:
+		return true
+	case Owner:
+		return (do.UID == -1 || do.UID == int(st.Uid)) && (do.GID == -1 || do.GID == int(st.Gid))
+	case changeTimes, changeTimeval, changeUtime:
+		return do.times[1].Nsec == unix.UTIME_NOW || do.times[1].Nsec == unix.UTIME_OMIT
+	}
+	return do.accessList() && len(do.value) == onlyMode
 }
 
 // Refused reports a change that no policy permits: a set-user-ID or set-group-ID bit, or an
