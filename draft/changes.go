@@ -247,7 +247,7 @@ func (l *lister) before(path string) (entry, error) {
 // entry lists what changed at path.
 func (l *lister) entry(path, upper string, hidden bool) {
 	is, err := look(upper)
-	if l.fail(err) {
+	if l.fail(err) || !is.exists() { // a job has removed it meanwhile
 		return
 	}
 	is = l.draft.opened(upper, is)

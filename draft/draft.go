@@ -338,12 +338,17 @@ func (d *Draft) Lock() (unlock func(), err error) { return hostfile.Lock(d.dir) 
 
 // Close ends the work on the draft, and removes it if nothing is in it.
 func (d *Draft) Close() error {
-	if list, err := d.Changes(); err == nil && len(list) == 0 {
+	if !d.Holds() {
 		return d.Drop()
-	} else if errors.Is(err, fs.ErrNotExist) { // it was dropped
-		return nil
 	}
 	return d.Save()
+}
+
+// Holds reports whether anything is, or may be, in the draft.
+func (d *Draft) Holds() bool {
+	list, err := d.Changes()
+	dir, _ := look(d.dir)
+	return dir.exists() && (len(list) > 0 || err != nil)
 }
 
 // Touched are the paths where something was about to change. all is false if a file was too large to be changed on a

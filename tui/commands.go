@@ -150,6 +150,8 @@ func (m *app) undo(string) part.Intent {
 
 func (m *app) draft(how string) part.Intent {
 	switch e := m.offers.Extras; {
+	case e.OnDraft && m.facts.Running > 0:
+		return part.Say(short.Count(m.facts.Running, "job") + " may still change the draft; /ps ends them")
 	case e.OnDraft:
 		return trying.Review(trying.Screen{Setting: m.setting(), Folder: m.facts.Session.Folder}, m.offers.Writing.Drafts, how)
 	case how != "":

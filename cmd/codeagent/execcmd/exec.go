@@ -204,7 +204,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 	if ses.Tour != nil {
 		ses.ReportTourFiles()
 	}
-	if d := base.Workspace.Draft; d != nil {
+	if d := base.Workspace.Draft; d != nil && d.Holds() {
 		fmt.Fprintln(s.Err, "codeagent: what changed is on a draft, and not in your files: codeagent try --draft "+d.ID())
 	}
 	return statusOf(ctx, err, printer, x)
