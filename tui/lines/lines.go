@@ -241,6 +241,7 @@ func (f *Face) writeQuestion(s Scene) (opens part.Intent) {
 		f.printAll(drawn.Lines)
 		f.print("Enter saves this rule; the word scope changes where it holds; toml shows its text; anything else goes back")
 	default:
+		q.NoPreview()
 		q.Arm(false) // for what its drawing offers
 		lines, _, _ := question.NewPage(q, c.Home, func() time.Time { return c.Now }).View(c.Theme, c.Width, Tallest)
 		lines = withoutTail(lines)

@@ -27,7 +27,7 @@ func TestTake(t *testing.T) {
 	list := picker.New(keys.Standard(), "Models")
 	list.Enter, list.Choose = "uses it", func(r picker.Row) part.Intent { return part.Say(r.Id) }
 	list.Fill([]picker.Row{{Id: "one", Text: "One"}, {Id: "two", Text: "Two", Mark: true}})
-	asks := (&question.Ask{Reply: make(chan approvals.Answer, 1), Request: approvals.Request{Title: "make wants to leave", Action: approvals.Action{Kind: word.KindCommand, Command: "make"}, Options: []approvals.Option{{Key: "1", Label: "this once", Decision: approvals.Once}}}}).Dock(part.Setting{Keys: keys.Standard(), Now: now})
+	asks := (&question.Ask{Reply: make(chan approvals.Answer, 1), Request: approvals.Request{Title: "make wants to leave", Action: approvals.Action{Kind: word.KindCommand, Command: "make"}, Preview: func() (approvals.Tried, error) { panic("no screen shows it") }, Options: []approvals.Option{{Key: "1", Label: "this once", Decision: approvals.Once}}}}).Dock(part.Setting{Keys: keys.Standard(), Now: now})
 	for _, c := range []struct {
 		name, line string
 		scene      Scene
@@ -42,6 +42,7 @@ func TestTake(t *testing.T) {
 		{name: "beside the list", line: "hello", scene: Scene{Panel: list}, want: part.All{part.Show{}, message("hello")}},
 		{name: "a picture", line: "hello", scene: Scene{Panel: &question.Page{}}, want: message("hello"), writes: "this needs a screen\n"},
 		{name: "too early", line: "1", scene: Scene{Front: asks}, want: message("1"), writes: "The question still waits"},
+		{name: "a preview", line: "t", scene: Scene{Front: asks}, waited: true, want: message("t"), writes: "The question still waits"},
 		{name: "an answer", line: "1", scene: Scene{Front: asks}, waited: true, want: "answered", writes: "make wants to leave"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -174,6 +174,9 @@ func (q *Question) offered() []approvals.Option {
 	return append(slices.Clone(q.request.Options), approvals.Option{Key: tryKey, Label: "try it first"})
 }
 
+// NoPreview offers none: it needs a screen.
+func (q *Question) NoPreview() { q.request.Preview = nil }
+
 // tryKey is the key of the preview.
 const tryKey = "t"
 
