@@ -305,7 +305,7 @@ func (s *Screen) newApp(alone then) *app {
 
 // offer hands the parts what the screen was given.
 func (m *app) offer(o Options) {
-	m.offers, m.facts.Home, m.transcript.Home = o, o.Home, o.Opening
+	m.offers, m.facts.Home, m.facts.OnDraft, m.transcript.Home = o, o.Home, o.Extras.OnDraft, o.Opening
 	if o.Writing.Keys != nil {
 		m.keys = o.Writing.Keys
 	}

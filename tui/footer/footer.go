@@ -19,6 +19,8 @@ type Footer struct {
 	Session event.SessionStarted
 	Started bool
 	Running int // background commands
+	// OnDraft: the session works on a draft.
+	OnDraft bool
 	ports   []string
 	Plan    []event.PlanStep
 	Replan  bool   // the model wrote it after the person was last asked
@@ -85,7 +87,7 @@ func (f *Footer) View(t *paint.Theme, w int, now Now) string {
 		return ""
 	}
 	w -= paint.Gutter + 1
-	rules := []item{policy(now.Preset), goes(modeGoes, paint.Dim.Span(now.Word)), f.weak(), f.jobs()}
+	rules := []item{policy(now.Preset), f.draft(), goes(modeGoes, paint.Dim.Span(now.Word)), f.weak(), f.jobs()}
 	if f.place.line != "" {
 		return "  " + f.ownLine(t, w, rules)
 	}

@@ -51,6 +51,8 @@ func TestFooter(t *testing.T) {
 	}
 	again, _ := first(context.Background())().(part.Beside)
 	shows("maker/large high · app (main) · workspace-write · accept edits · 2 running ctx 1k/4k · billed 1.5k")
+	f.OnDraft = true
+	shows("maker/large high · app (main) · workspace-write · draft · accept edits · 2 running ctx 1k/4k · billed 1.5k")
 	if again == nil || again(context.Background())() != nil || a.looks != 2 {
 		t.Errorf("looked %d times, want once more after the first", a.looks)
 	}

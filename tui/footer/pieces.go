@@ -105,6 +105,14 @@ func policy(preset string) item {
 	return item{{stays, []paint.Span{s.Span(cmp.Or(preset, "sandbox ?"))}}}
 }
 
+// draft says that nothing is in the files yet.
+func (f *Footer) draft() item {
+	if !f.OnDraft {
+		return nil
+	}
+	return item{{stays, []paint.Span{paint.Warn.Span("draft")}}}
+}
+
 // weak counts what this machine does not enforce.
 func (f *Footer) weak() item {
 	n := len(f.Session.Enforcement.Weaknesses)
