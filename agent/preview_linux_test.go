@@ -27,10 +27,15 @@ type trier struct {
 	outside   string
 	tried     []approvals.Tried
 	failed    error
+	late      chan error // if set, the person does not wait for the preview
 }
 
 func (f *trier) Ask(ctx context.Context, r approvals.Request) (approvals.Answer, error) {
-	if r.Preview != nil {
+	if r.Preview != nil && f.late != nil {
+		go func() { _, err := r.Preview(); f.late <- err }()
+		time.Sleep(500 * time.Millisecond)
+		f.meanwhile(f.outside)
+	} else if r.Preview != nil {
 		tried, err := r.Preview()
 		f.tried, f.failed = append(f.tried, tried), err
 		if f.meanwhile != nil {
@@ -41,7 +46,7 @@ func (f *trier) Ask(ctx context.Context, r approvals.Request) (approvals.Answer,
 }
 
 // previewed has a model run a command that asks to write outside, and a person who tries it and then answers.
-func previewed(t *testing.T, script string, more string, answer approvals.Decision, meanwhile func(outside string)) (f field, face *trier, drafts string) {
+func previewed(t *testing.T, script string, more string, answer approvals.Decision, meanwhile func(outside string), late ...chan error) (f field, face *trier, drafts string) {
 	t.Helper()
 	drafts, err := os.MkdirTemp("/var/tmp", "drafts")
 	if err != nil {
@@ -57,7 +62,9 @@ func previewed(t *testing.T, script string, more string, answer approvals.Decisi
 	}
 	t.Cleanup(func() { history.Close() })
 	face = &trier{meanwhile: meanwhile}
-	face.say.Decision = answer
+	if face.say.Decision = answer; len(late) > 0 {
+		face.late = late[0]
+	}
 	f = newField(t, approvals.OnRequest, approvals.Answer{Decision: answer}, func(outside string) []scripted.Reply {
 		face.outside = outside
 		for name, text := range map[string]string{"in": "in", "gone": "gone", "over": "over"} {
@@ -225,5 +232,20 @@ func TestPreviewForTheSession(t *testing.T) {
 	_, face, _ := previewed(t, mark, "", approvals.Session, nil)
 	if w := warned(face); w != "" || len(face.tried) != 1 {
 		t.Errorf("said %q, tried %v", w, face.tried)
+	}
+}
+
+// TestPreviewIsCutShort: an answer ends the preview. After a yes the command runs.
+func TestPreviewIsCutShort(t *testing.T) {
+	for _, answer := range []approvals.Decision{approvals.Once, approvals.Deny} {
+		late, began := make(chan error, 1), time.Now()
+		f, _, drafts := previewed(t, `test -e second || sleep 30; echo ran >ran`, "", answer, func(outside string) {
+			if err := os.WriteFile(filepath.Join(outside, "second"), nil, 0o644); err != nil {
+				t.Error(err)
+			}
+		}, late)
+		if err := <-late; err == nil || time.Since(began) > 20*time.Second || len(leftIn(drafts)) > 0 || exists(t, f.outside+"/ran") != (answer == approvals.Once) {
+			t.Errorf("%q: %v after %s, left %v", answer, err, time.Since(began), leftIn(drafts))
+		}
 	}
 }
