@@ -144,7 +144,7 @@ func TestRandomPrograms(t *testing.T) {
 	}
 	n := 12
 	if machine.Current().Thorough {
-		n = 400
+		n = 300
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
