@@ -62,8 +62,6 @@ type Trial struct {
 	// before restores the state from before the command, but for what it made among the temporary files.
 	before *undo.Plan
 	made   []string
-	// spared are lists of refused paths that the command may do without, the longest first.
-	spared [][]string
 }
 
 // Begin begins a trial, before the command starts. A nil Lab makes none.
@@ -92,7 +90,6 @@ func (t *Trial) Verdict(ctx context.Context, p sandbox.Policy, c exec.Command, o
 	}
 	defer over()
 	t.runner = runner
-	t.spared = spared(first, o)
 	same := t.run(ctx, p)
 	if same == nil {
 		return o.Verdict
@@ -164,51 +161,13 @@ func (t *Trial) lift(ctx context.Context, first, same *run) []*run {
 		case len(r.refused) > 0:
 			maps.Copy(targets, r.refused)
 		default:
-			return t.again(ctx, q, r)
+			if again := t.run(ctx, q); again != nil {
+				return []*run{r, again}
+			}
+			return []*run{r}
 		}
 	}
 	return nil
-}
-
-// again runs the command under q again, as r. Nobody needs to be asked for what it can do without.
-func (t *Trial) again(ctx context.Context, q sandbox.Policy, r *run) []*run {
-	closed := q.Protected.Paths
-	for _, spared := range t.spared {
-		if len(spared) > 0 && !r.passed() {
-			continue
-		}
-		q.Protected.Paths = slices.Concat(closed, spared)
-		without := t.run(ctx, q)
-		if without == nil {
-			break
-		}
-		if len(spared) == 0 || without.passed() {
-			maps.DeleteFunc(r.wrote, func(p string, _ bool) bool { return slices.Contains(spared, p) })
-			return []*run{r, without}
-		}
-	}
-	return []*run{r}
-}
-
-// spared guesses what the command of o does without: all but what was refused last, and what the verdict calls moot.
-func spared(first *run, o exec.Outcome) [][]string {
-	var all, moot []string
-	for _, d := range o.Verdict.Denials {
-		if first.refused[d.Target] && !slices.Contains(all, d.Target) {
-			all = append(all, d.Target)
-			if d.Moot {
-				moot = append(moot, d.Target)
-			}
-		}
-	}
-	out := [][]string{nil}
-	if len(moot) > 0 && len(moot) < len(all)-1 {
-		out = slices.Insert(out, 0, moot)
-	}
-	if len(all) > 1 {
-		out = slices.Insert(out, 0, all[:len(all)-1])
-	}
-	return out
 }
 
 // mayCover reports whether the command may have a draft of the folder at path: a write root is readable, so all in it must
@@ -319,9 +278,7 @@ func (t *Trial) judge(o exec.Outcome, first *run, f finding, lifted []*run) sand
 		v.Denials = slices.Clone(v.Denials)
 		for i := range v.Denials {
 			d := &v.Denials[i]
-			if sandbox.CoveredBy(slices.Concat(places, v.Suggest.Write), d.Target) {
-				d.Lost = false
-			} else if !d.Moot && !d.Lost {
+			if d.Lost = false; !d.Moot && !sandbox.CoveredBy(slices.Concat(places, v.Suggest.Write), d.Target) {
 				d.Moot, d.MootReason = true, "the command does without it"
 			}
 		}

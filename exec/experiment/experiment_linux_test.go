@@ -150,7 +150,7 @@ func TestRandomPrograms(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	var today, tried score
-	failures, asked, complete, needless, todays := 0, 0, 0, 0, 0
+	failures, asked, complete := 0, 0, 0
 	for range n {
 		prog := newProgram(r)
 		p.reset(t)
@@ -179,8 +179,6 @@ func TestRandomPrograms(t *testing.T) {
 			continue
 		}
 		asked++
-		needless += count(prog.needless(o.Verdict.Suggest.Write))
-		todays += count(prog.needless(v.Suggest.Write))
 		p.reset(t)
 		if chance {
 			complete++ // it may fail again by chance
@@ -194,7 +192,6 @@ func TestRandomPrograms(t *testing.T) {
 	t.Logf("%d programs, %d failures", n, failures)
 	t.Logf("today's rule: F1 %.3f, certain %.3f of them, right %.3f", today.f1(), share(today.certain, failures), share(today.certainRight, today.certain))
 	t.Logf("experiments:  F1 %.3f, certain %.3f of them, right %.3f, grant complete %.3f of %d", tried.f1(), share(tried.certain, failures), share(tried.certainRight, tried.certain), share(complete, asked), asked)
-	t.Logf("asked for more than needed: %d by today's rule, %d by experiments", needless, todays)
 	if n < 100 {
 		return
 	}
@@ -211,13 +208,6 @@ func (p *place) granted(t testing.TB, g sandbox.Grant, argv []string) exec.Outco
 		t.Fatal(err)
 	}
 	return o
-}
-
-func count(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 func text(p program) string {

@@ -3,8 +3,6 @@ package experiment_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"path"
-	"slices"
 	"strings"
 )
 
@@ -41,18 +39,6 @@ func (p program) ends(allowed bool) (status int, chance bool) {
 		}
 	}
 	return status, chance
-}
-
-// needless reports whether paths have one that the program does without.
-func (p program) needless(paths []string) bool {
-	for _, s := range p.steps {
-		w := strings.Fields(s.text)
-		name := w[len(w)-1][strings.LastIndexByte(w[len(w)-1], '/')+1:]
-		if (w[0] == "swallow" || w[0] == "fallback") && !strings.HasPrefix(name, "old") && slices.ContainsFunc(paths, func(p string) bool { return path.Base(p) == name }) {
-			return true
-		}
-	}
-	return false
 }
 
 func (p program) writes() (outside bool) {
