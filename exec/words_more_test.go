@@ -55,6 +55,16 @@ func TestJudgeRecords(t *testing.T) {
 	}
 }
 
+// A shell begins a message with its own name, which nothing was refused: root could write it.
+func TestJudgeNameOfTheShell(t *testing.T) {
+	o := said("/bin/bash: line 1: /home/u/out/x: Read-only file system\n")
+	o.Argv = []string{"/bin/bash", "-c", "echo > /home/u/out/x"}
+	v := exec.Judge(sandbox.WorkspaceWrite("/home/u/ws"), o, newPaper(true), "/home/u/ws")
+	if !v.Denied || !slices.Equal(targets(v), []string{"/home/u/out/x"}) {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
 // A suggestion never opens the root, a top-level folder or somebody's home.
 func TestJudgeSuggestsNothingBroad(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/home/u/ws")

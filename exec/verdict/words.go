@@ -33,7 +33,11 @@ func read(e Evidence, files FileSystem) (said []sandbox.Denial) {
 		var found []sandbox.Denial
 		refused := len(line) < 2000 && shapes().file.MatchString(line)
 		if refused {
-			for _, m := range shapes().name.FindAllStringSubmatch(line, 20) {
+			about := line
+			if len(e.Argv) > 0 { // a program begins its complaint with its own name, which was not refused
+				about = strings.TrimPrefix(line, e.Argv[0]+": ")
+			}
+			for _, m := range shapes().name.FindAllStringSubmatch(about, 20) {
 				found = append(found, e.file(files, strings.Join(m[1:], "")))
 			}
 		}
