@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,8 @@ func (b *Backend) probeInside() (f plan.Facts, err error) {
 		words.Close()
 		_ = said.SetReadDeadline(time.Now().Add(time.Second))
 		text, _ := io.ReadAll(io.LimitReader(said, 500))
-		return f, startError(f.Outer, fmt.Errorf("%s cannot confine a command here: %s (%s)", f.Outer, strings.TrimSpace(string(text)), innerError(err)))
+		why := cmp.Or(strings.TrimSpace(string(text)), innerError(err))
+		return f, startError(f.Outer, fmt.Errorf("%s cannot confine a command here: %s", f.Outer, why))
 	}
 	return f, nil
 }
