@@ -174,7 +174,7 @@ func (t *Trial) lift(ctx context.Context, first, same *run) []*run {
 // be already. A root in a protected folder would lift the protection. For root a folder of another user would bring the
 // right to read that user's files.
 func (t *Trial) mayCover(path string) bool {
-	own := func(own string) bool { return sandbox.Covers(path, own) }
+	own := func(own string) bool { return sandbox.Covers(own, path) }
 	all := t.policy.Clone()
 	all.Write = []sandbox.Root{{Path: "/"}}
 	git, _ := dotgit.Cut(path)
@@ -192,7 +192,15 @@ func (t *Trial) run(ctx context.Context, p sandbox.Policy) *run {
 	if size := p.Limits.FileSize; size == 0 || size > maxChanges {
 		p.Limits.FileSize = maxChanges
 	}
-	d, err := draft.New(t.lab.Drafts, t.command.Dir, nil, p)
+	at := t.lab.Drafts
+	if slices.ContainsFunc(p.Write, func(r sandbox.Root) bool { return sandbox.Covers(r.Path, at) }) {
+		var err error // overlayfs takes no layer inside another one
+		if at, err = hostfile.MkdirTemp("/var/tmp", "codeagent-"); err != nil {
+			return nil
+		}
+		defer func() { _ = hostfile.RemoveAll(at) }()
+	}
+	d, err := draft.New(at, t.command.Dir, nil, p)
 	if err != nil {
 		return nil
 	}

@@ -1,8 +1,10 @@
 package experiment_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -156,24 +158,42 @@ func TestStaysProtected(t *testing.T) {
 	}
 }
 
+// TestOwnStaysShut: codeagent's own folder stays shut where the folder around it is covered, as a home is.
+func TestOwnStaysShut(t *testing.T) {
+	p := newDrafts(t)
+	own := filepath.Join(p.dir, "out/own")
+	p.policy.Protected.Own = append(p.policy.Protected.Own, own)
+	p.policy.Protected.Hidden = append(p.policy.Protected.Hidden, filepath.Join(own, "hidden"))
+	const try = `w=0; echo bad >> $OUT/own/state && w=1; mkdir $OUT/own/new && w=2; mv $OUT/own $OUT/moved && w=3; rm -r $OUT/own && w=4; chmod 777 $OUT/own && w=5; cat $OUT/own/hidden/* && w=6; `
+	for text, experiment := range map[string]string{
+		try + `[ $w = 0 ] && echo x > $OUT/x || exit 4`:     "with these writes it passes",
+		`echo x > $OUT/x; ` + try + `[ $w != 0 ] || exit 5`: "", // more is refused, so the runs say nothing
+	} {
+		p.reset(t)
+		if err := errors.Join(os.MkdirAll(filepath.Join(own, "hidden"), 0o755), os.WriteFile(filepath.Join(own, "state"), []byte("own\n"), 0o644), os.WriteFile(filepath.Join(own, "hidden/key"), []byte("key\n"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		_, v := p.sh(t, text)
+		if !strings.Contains(v.Experiment, experiment) || (experiment == "") != (v.Experiment == "") || experiment != "" && !slices.Equal(v.Suggest.Write, []string{filepath.Join(p.dir, "out/x")}) {
+			t.Errorf("%s: %q %v", text, v.Experiment, v.Suggest.Write)
+		}
+		if data, err := os.ReadFile(filepath.Join(own, "state")); string(data) != "own\n" {
+			t.Errorf("the state is %q, %v", data, err)
+		}
+	}
+}
+
 // TestNotRepeatable: where a further run would not be the same, or could not be held, the verdict is the one from before.
 func TestNotRepeatable(t *testing.T) {
 	p := newDrafts(t)
-	own := filepath.Join(p.dir, "out/own")
 	for _, c := range []struct{ name, text string }{
-		{"codeagent's own state is in the folder", `mkdir ` + own + `2`},
 		{"a mount is in the folder", `mkdir /experiment`},
 		{"a network is wanted", `echo x > $OUT/x; python3 -c 'import socket; socket.create_connection(("192.0.2.1", 80), 1)'`},
 		{"it takes too long", `sleep 4.2; echo x > $OUT/x`},
 		{"a limit ended it", `echo x > $OUT/x; kill -9 $$`},
 	} {
 		p.reset(t)
-		was := p.policy
-		if strings.HasPrefix(c.name, "codeagent") {
-			p.policy.Protected.Own = append(p.policy.Protected.Own[:2:2], own)
-		}
 		o, v := p.sh(t, c.text)
-		p.policy = was
 		if c.name == "a limit ended it" {
 			continue
 		}
@@ -209,7 +229,7 @@ func TestStateBefore(t *testing.T) {
 }
 
 func TestAsUser(t *testing.T) {
-	tests.AsUser(t, "^Test(NothingIsKept|VerdictSaysNothingOfClosedFiles|NotRepeatable|StateBefore|WithoutNamespaces)$")
+	tests.AsUser(t, "^Test(NothingIsKept|VerdictSaysNothingOfClosedFiles|OwnStaysShut|NotRepeatable|StateBefore|WithoutNamespaces)$")
 }
 
 // TestBounds: a run that writes or takes much is ended, and shows nothing.

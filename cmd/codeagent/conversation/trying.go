@@ -107,7 +107,8 @@ func (ses *Session) KeepDraft(ctx context.Context, d *draft.Draft, list []draft.
 
 // saveDraft notes what the draft knows, for the case that codeagent is killed.
 func (ses *Session) saveDraft() {
-	if d := ses.Workspace.Draft; d != nil {
+	if ws := ses.Workspace; ws != nil && ws.Draft != nil {
+		d := ws.Draft
 		if err := d.Save(); err != nil && !errors.Is(err, fs.ErrNotExist) { // it was dropped
 			ses.face.Emit(event.Notice{Level: word.LevelError, Text: "the draft: " + err.Error()})
 		}
