@@ -75,7 +75,7 @@ func fileWeaknesses(p resolved.Policy, f Facts) []possible {
 			"Landlock cannot take a right away inside a root, and read-only mounts cannot be made here: " + f.NamespacesWhy, ""},
 		{unprotected && f.Namespaces, "protected",
 			"a command can make these where they do not exist yet, and change them in folders below the top of a write root: " + list(names),
-			"a mount holds only what is there when the command starts and until another program renames over it, and no folder is Searched for such names", ""},
+			"a mount holds only what is there when the command starts and until another program renames over it, and no folder is searched for such names", ""},
 		{globs && !f.Namespaces, "deny-read-glob", matching, "Landlock knows files, not patterns", nameThem},
 		{globs && f.Namespaces && f.Globs.Why != "", "deny-read-glob",
 			matching, "not all of them are known and kept shut: " + f.Globs.Why, nameThem},
