@@ -145,11 +145,20 @@ func (d *Draft) opened(upper string, is entry) entry {
 	if is.folder() {
 		need = 0o500
 	}
-	if mode, known := d.data.Closed[fileName{upper}]; known {
+	name := fileName{upper}
+	mode, known := d.data.Closed[name]
+	if known = known && mode.Type() == is.Mode.Type() && mode.Perm()|need == is.Mode.Perm(); !known {
+		delete(d.data.Closed, name) // a command has changed it since
+	}
+	if known {
 		is.Mode = mode
-	} else if is.Mode.Perm()&need != need && (is.folder() || is.Mode.IsRegular()) {
+	} else if d.names < maxNames && is.Mode.Perm()&need != need && (is.folder() || is.Mode.IsRegular()) {
 		if hostfile.Chmod(upper, is.Mode.Perm()|need) == nil { // else reading says what is wrong
-			d.data.Closed[fileName{upper}] = is.Mode
+			d.data.Closed[name] = is.Mode
+			d.names += len(upper)
+			if now, err := look(upper); err == nil {
+				is.Ctime = now.Ctime
+			}
 		}
 	}
 	return is
@@ -230,10 +239,16 @@ func (l *lister) gone(path string) {
 		}
 	}
 	c := Change{Path: path, Kind: sandbox.Deleted, Type: kindOf(is.Mode), before: is}
-	if _, known := l.draft.data.Touched[fileName{path}]; !known && is.Ctime > l.draft.data.Began.Add(-tick).UnixNano() {
+	if l.theirs(path, is) {
 		c.Why = changedMeanwhile // the command deleted the folder, and perhaps never saw this
 	}
 	l.out = append(l.out, c)
+}
+
+// theirs reports whether what is at path may have come after the command's change of it, whose moment is not known.
+func (l *lister) theirs(path string, now entry) bool {
+	_, known := l.draft.data.Touched[fileName{path}]
+	return !known && now.Ctime > l.draft.data.Began.Add(-tick).UnixNano()
 }
 
 // before is the state of path when the command first changed it, else now.
@@ -247,6 +262,10 @@ func (l *lister) before(path string) (entry, error) {
 // entry lists what changed at path.
 func (l *lister) entry(path, upper string, hidden bool) {
 	is, err := look(upper)
+	if errors.Is(err, syscall.ENAMETOOLONG) {
+		l.out = append(l.out, Change{Path: path, Kind: sandbox.Added, Type: "special", Why: "its path is too long"})
+		return
+	}
 	if l.fail(err) || !is.exists() { // a job has removed it meanwhile
 		return
 	}
@@ -269,7 +288,9 @@ func (l *lister) entry(path, upper string, hidden bool) {
 		c.Kind = sandbox.Updated
 	}
 	if c.Kind == sandbox.Added || l.differs(&c) {
-		c.Why = why(c)
+		if c.Why = why(c); was.exists() && !is.folder() && l.theirs(path, was) {
+			c.Why = changedMeanwhile
+		}
 		l.out = append(l.out, c)
 	} else if is.Mode != was.Mode || is.Mode.IsRegular() && is.Mtime != was.Mtime {
 		l.draft.unkept = path

@@ -34,7 +34,9 @@ import (
 const (
 	recordName = "draft.json"
 	// maxRecord bounds draft.json, in bytes.
-	maxRecord = 64 << 20
+	maxRecord = 256 << 20
+	// maxNames bounds the paths in a record, in bytes. Each takes at most six there.
+	maxNames = 8 << 20
 )
 
 // Draft is the changes of commands below some roots. It is an exec.Draft, for one command at a time.
@@ -42,11 +44,13 @@ type Draft struct {
 	dir string
 	// kept are the roots whose changes can be kept. Those of caches and temporary folders are dropped.
 	kept []string
-	// temp is the session's folder for temporary files. unkept has another time or mode, which no Change says.
-	temp, unkept string
+	// unkept has another time or mode, which no Change says.
+	unkept string
 
 	mu   sync.Mutex
 	data record
+	// names is the length of the paths in data, as far as this process added them.
+	names int
 }
 
 // record is draft.json.
@@ -150,7 +154,6 @@ func New(dir, folder string, command []string, policy sandbox.Policy) (*Draft, e
 
 // keepOf has changes kept below the write roots of policy that a person works in.
 func (d *Draft) keepOf(policy sandbox.Policy) {
-	d.temp = policy.Temp
 	for _, root := range policy.Roots() {
 		switch root.Origin {
 		case sandbox.FromWorkspace, sandbox.FromSettings, sandbox.FromGrant, sandbox.FromGit, sandbox.FromObjects:
@@ -204,8 +207,13 @@ const maxAge = 7 * 24 * time.Hour
 func Sweep(dir string) {
 	entries, _ := hostfile.ReadDir(dir, maxEntries)
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > maxAge {
-			_ = hostfile.RemoveAll(filepath.Join(dir, e.Name())) // the next sweep tries again
+		old := filepath.Join(dir, e.Name())
+		if info, err := e.Info(); err != nil || time.Since(info.ModTime()) <= maxAge {
+			continue
+		}
+		if unlock, err := hostfile.LockNow(old); err == nil { // else a session works on it
+			_ = hostfile.RemoveAll(old) // the next sweep tries again
+			unlock()
 		}
 	}
 }
@@ -285,11 +293,12 @@ func (d *Draft) Touch(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	below := func(r root) bool { return sandbox.Covers(r.Path, path) }
-	if _, known := d.data.Touched[fileName{path}]; known || len(d.data.Touched) >= maxEntries || !slices.ContainsFunc(d.data.Roots, below) {
+	if _, known := d.data.Touched[fileName{path}]; known || len(d.data.Touched) >= maxEntries || d.names > maxNames || !slices.ContainsFunc(d.data.Roots, below) {
 		return
 	}
 	if is, err := look(path); err == nil {
 		d.data.Touched[fileName{path}] = is
+		d.names += len(path)
 	}
 }
 

@@ -402,6 +402,91 @@ func TestOddNamesInTheRecord(t *testing.T) {
 	}
 }
 
+// TestKeepsWhatWasShown: what changes on a draft after it was listed is not kept, though it looks alike.
+func TestKeepsWhatWasShown(t *testing.T) {
+	p := newPlace(t)
+	d, _ := p.try(t.Context(), t, "sh", "-c", "echo shown >f; echo other >g; echo y >z; chmod 0 z")
+	list := p.changes(t, d)
+	upper := filepath.Join(p.drafts, d.ID(), "0/upper")
+	info, err := os.Stat(filepath.Join(upper, "f"))
+	if err == nil {
+		err = errors.Join(os.WriteFile(filepath.Join(upper, "f"), []byte("evil!\n"), 0o644), os.Chtimes(filepath.Join(upper, "f"), info.ModTime(), info.ModTime()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := p.keep(t, d, list); len(left) != 1 || filepath.Base(left[0].Path) != "f" {
+		t.Errorf("left %v", left)
+	}
+	for name, want := range map[string]string{"g": "other\n", "z": "y\n"} {
+		_ = os.Chmod(filepath.Join(p.ws, name), 0o600)
+		if data, err := os.ReadFile(filepath.Join(p.ws, name)); string(data) != want {
+			t.Errorf("%s is %q, %v", name, data, err)
+		}
+	}
+	// What a command made of an entry that codeagent had opened counts, not how the entry was before.
+	for script, want := range map[string]string{"rm x": "delete", "chmod 755 x": "update -rwxr-xr-x", "rm x; ln -s y x": "add link"} {
+		native(t, p.ws, "sh", "-c", "rm -f x; echo x >x; chmod 644 x")
+		d, _ := p.try(t.Context(), t, "sh", "-c", "chmod 0 x")
+		p.changes(t, d)
+		if _, err := p.runner.Run(t.Context(), p.policy, exec.Command{Argv: []string{"sh", "-c", script}, Dir: p.ws, Draft: d}, nil); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, c := range p.changes(t, d) {
+			_, mode := c.Mode()
+			if got = string(c.Kind); c.Kind == sandbox.Updated {
+				got += " " + mode.String()
+			} else if c.Type == "link" {
+				got += " link"
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", script, got, want)
+		}
+	}
+}
+
+// TestSweepLeavesWhatIsUsed: an old draft goes, unless a session works on it.
+func TestSweepLeavesWhatIsUsed(t *testing.T) {
+	p := newPlace(t)
+	old := time.Now().Add(-8 * 24 * time.Hour)
+	for _, used := range []bool{true, false} {
+		d, _ := p.try(t.Context(), t, "sh", "-c", "echo x >x")
+		at, unlock := filepath.Join(p.drafts, d.ID()), func() {}
+		if used {
+			var err error
+			if unlock, err = d.Lock(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chtimes(at, old, old); err != nil {
+			t.Fatal(err)
+		}
+		draft.Sweep(p.drafts)
+		if _, err := os.Stat(at); (err == nil) != used {
+			t.Errorf("used %v: %v", used, err)
+		}
+		unlock()
+	}
+}
+
+// TestNoMarksOnFiles: no command gives a file an attribute that the overlay of a later draft would obey.
+func TestNoMarksOnFiles(t *testing.T) {
+	python := attack.Need(t, "python3")
+	p := newPlace(t)
+	native(t, p.ws, "sh", "-c", "echo x >f")
+	const script = `
+import os
+for n in ["user.mine", "user.overlay.whiteout", "user.overlay.metacopy"]:
+    try: os.setxattr("f", n, b"y"); print("set")
+    except OSError as e: print(e.errno)`
+	o, err := p.runner.Run(t.Context(), p.policy, exec.Command{Argv: []string{python, "-c", script}, Dir: p.ws}, nil)
+	if err != nil || o.Output.Text() != "set\n95\n95\n" {
+		t.Errorf("%q, %v", o.Output.Text(), err)
+	}
+}
+
 // hostile are attempts to leave a draft, to forge or read one, and to carry the content of a file that is closed to
 // reading out through a keep. out is outside the workspace, secret is closed, drafts is the folder of drafts.
 var hostile = []struct{ what, script string }{

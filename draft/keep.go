@@ -2,6 +2,7 @@ package draft
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"slices"
 
@@ -123,6 +124,9 @@ func (k *keeping) put(c Change) error {
 		return k.files.Chmod(c.Path, c.after.Mode.Perm(), expect(c.before))
 	}
 	data, err := c.content()
+	if now, bad := look(c.upper); err == nil && c.part == nil && (bad != nil || now.Ino != c.after.Ino || now.Size != c.after.Size || now.Mtime != c.after.Mtime || now.Ctime != c.after.Ctime) {
+		err = errors.New("it has changed on the draft since it was shown")
+	}
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,10 @@ func see(path string, opened bool) (is entry, err error) {
 	}
 	switch info, err := hostfile.Seen(path); {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP):
+		if in, err := hostfile.Seen(filepath.Dir(path)); err == nil { // where a link in the path leads
+			at := entryOf(in)
+			is.Dev, is.Size = at.Dev, int64(at.Ino)
+		}
 	case errors.Is(err, fs.ErrPermission):
 		is.Size = -1
 	case err != nil:
@@ -66,7 +70,7 @@ func (d *Draft) Looked(path string, opened bool) {
 	switch {
 	case err != nil:
 		r.Unknown = err.Error()
-	case len(r.Looked) >= maxLooked:
+	case len(r.Looked) >= maxLooked, d.names > maxNames:
 		r.Unknown = "it looked up more names than codeagent compares"
 	case is.Ctime > time.Now().Add(-tick).UnixNano():
 		r.Unknown = path + " changed while the command looked it up" // the next change may leave the same time
@@ -75,6 +79,7 @@ func (d *Draft) Looked(path string, opened bool) {
 		r.Looked = map[fileName]entry{}
 	}
 	r.Looked[name] = is
+	d.names += len(path)
 }
 
 // Stale says why to keep list, all that changed on the draft, may be something else than to run the command now. ""
@@ -96,23 +101,28 @@ func (d *Draft) Stale(list []Change) string {
 	switch {
 	case d.unkept != "":
 		return d.unkept + " got another time or mode, and no draft keeps those"
-	case d.leftTemp():
-		return "it left temporary files, which go with the draft"
+	case d.leaves():
+		return "it left temporary files or caches, which go with the draft"
 	}
 	return ""
 }
 
-// leftTemp reports whether something is in the temporary folder but places where the keeper mounts roots.
-func (d *Draft) leftTemp() bool {
-	i := d.layer(d.temp)
-	if i == len(d.data.Roots) {
-		return false
+// leaves reports whether something is in folders of which nothing is kept, but places where the keeper mounts roots.
+func (d *Draft) leaves() bool {
+	mounted := func(path string) bool {
+		return slices.ContainsFunc(d.data.Roots, func(r root) bool { return sandbox.Covers(path, r.Path) })
 	}
-	left, err := hostfile.ReadDir(filepath.Join(d.dir, strconv.Itoa(i), "upper"), maxEntries)
-	left = slices.DeleteFunc(left, func(e fs.DirEntry) bool {
-		return slices.ContainsFunc(d.data.Roots, func(r root) bool {
-			return slices.ContainsFunc(sandbox.SharedTempFolders, func(dir string) bool { return sandbox.Covers(dir+"/"+e.Name(), r.Path) })
+	for i, r := range d.data.Roots {
+		if r.Keeps {
+			continue
+		}
+		left, err := hostfile.ReadDir(filepath.Join(d.dir, strconv.Itoa(i), "upper"), maxEntries)
+		left = slices.DeleteFunc(left, func(e fs.DirEntry) bool {
+			return mounted(filepath.Join(r.Path, e.Name())) || slices.ContainsFunc(sandbox.SharedTempFolders, func(dir string) bool { return mounted(dir + "/" + e.Name()) })
 		})
-	})
-	return err != nil || len(left) > 0
+		if err != nil || len(left) > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package draft_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,9 @@ func TestReadSet(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := os.Symlink("a", at("link")); err != nil {
+		_ = os.Remove(at("into"))
+		_ = os.Remove(at("d/absent"))
+		if err := errors.Join(os.Symlink("a", at("link")), os.Symlink("bin", at("into"))); err != nil {
 			t.Fatal(err)
 		}
 		for name, text := range map[string]string{"bin/prog": "#!/bin/sh\necho 1\n", "bin/interpreted": "#!" + at("bin/interpreter") + "\n"} {
@@ -94,6 +97,12 @@ func TestReadSet(t *testing.T) {
 		{"an entry of a listed folder", "ls d", write("d/new", ""), true},
 		{"an absent name", "test -e absent", write("absent", ""), true},
 		{"an absent name, removed", "rm absent", write("absent", ""), true},
+		{"a name that it makes and removes", "echo x >absent; rm absent", write("absent", ""), true},
+		{"a link in the path of a new file", "ln -sfn d link; echo x >link/absent", func() error { return nil }, false},
+		{"a link in the path of a new file, led elsewhere", "echo x >bin/../into/absent", func() error {
+			_ = os.Remove(at("into"))
+			return os.Symlink("d", at("into"))
+		}, true},
 		{"an absent name, executed", "bin/absent", write("bin/absent", ""), true},
 		{"a name in an absent folder", "cat none/absent", func() error { return os.MkdirAll(at("none/absent"), 0o755) }, true},
 		{"a file that is there, by stat", "test -s b", write("b", ""), true},

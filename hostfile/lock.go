@@ -22,6 +22,9 @@ var errLocked = errors.New("another process of codeagent keeps it locked; nothin
 // read the file again before it writes.
 func Lock(dir string) (unlock func(), err error) { return lockWithin(dir, lockPatience) }
 
+// LockNow is Lock without waiting.
+func LockNow(dir string) (unlock func(), err error) { return lockWithin(dir, 0) }
+
 // Dup returns a second descriptor of f. A lock on f stays until both are closed, or it is released.
 func Dup(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)

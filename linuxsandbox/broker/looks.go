@@ -81,7 +81,7 @@ func (h *looks) note(n *notify.Notification) (proceeds notify.Rule) {
 	case c.Kind == calls.Access && c.Flags(n)&unix.W_OK == 0:
 		proceeds = notify.ByCaller
 	}
-	if emptied := c.Kind == calls.Creat || c.Kind == calls.Open && c.Flags(n)&unix.O_TRUNC != 0; c.Kind != calls.Symlink && !emptied {
+	if c.Kind != calls.Symlink {
 		m, err := c.First(n)
 		h.name(n, m, c.Kind == calls.Openat2 || c.Kind == calls.Open && c.Flags(n)&unix.O_PATH == 0, err)
 		if m.Itself = m.Path == ""; c.Kind == calls.Execute && err == nil {

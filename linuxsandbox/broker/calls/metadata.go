@@ -287,6 +287,8 @@ func (do *Change) Apply(fd int, st *unix.Stat_t) error {
 	switch {
 	case do.accessList():
 		return unix.EOPNOTSUPP
+	case do.Field != removeAttribute && strings.HasPrefix(do.attr, "user.overlay."):
+		return unix.EOPNOTSUPP // marks of overlayfs (userxattr): a later draft would obey them
 	case isLink:
 		return unix.EPERM // the kernel's errno for user attributes of a link
 	case do.Field == removeAttribute:
