@@ -31,6 +31,10 @@ const (
 	maxTime    = 10 * time.Second
 	spare      = 2 * time.Second
 	maxChanges = 256 << 20
+	// maxFile bounds each file that a run writes. A run can reserve space faster than it is watched, so nothing is tried
+	// unless spaceLeft is free.
+	maxFile   = 64 << 20
+	spaceLeft = 4 * maxChanges
 )
 
 // Lab is where commands run again.
@@ -189,8 +193,8 @@ func (t *Trial) mayCover(path string) bool {
 // run runs the command under p on a draft of the state from before it; nil where that is not possible, or not as on
 // the files themselves.
 func (t *Trial) run(ctx context.Context, p sandbox.Policy) *run {
-	if size := p.Limits.FileSize; size == 0 || size > maxChanges {
-		p.Limits.FileSize = maxChanges
+	if size := p.Limits.FileSize; size == 0 || size > maxFile {
+		p.Limits.FileSize = maxFile
 	}
 	at := t.lab.Drafts
 	if slices.ContainsFunc(p.Write, func(r sandbox.Root) bool { return sandbox.Covers(r.Path, at) }) {
@@ -207,12 +211,16 @@ func (t *Trial) run(ctx context.Context, p sandbox.Policy) *run {
 	defer func() { _ = d.Drop() }() // a sweep tries again
 	ctx, full := context.WithCancel(ctx)
 	defer full()
-	watch(ctx, d, d.Free(), full)
+	free := d.Free()
+	if free < spaceLeft {
+		return nil
+	}
+	watch(ctx, d, free, full)
 	if t.restore(ctx, p, d) != nil {
 		return nil
 	}
 	o, err := t.runner.Run(ctx, p, exec.Command{Argv: t.command.Argv, Dir: t.command.Dir, Timeout: maxTime, Draft: d, Idle: true}, nil)
-	if err != nil || o.TimedOut || o.Interrupted || o.Limit != "" {
+	if err != nil || o.TimedOut || o.Interrupted || o.Limit != "" || d.Free() < spaceLeft/2 {
 		return nil
 	}
 	touched, all := d.Touched()
@@ -234,7 +242,7 @@ func watch(ctx context.Context, d *draft.Draft, free uint64, full func()) {
 		full()
 	}
 	if ctx.Err() == nil {
-		time.AfterFunc(50*time.Millisecond, func() { watch(ctx, d, free, full) })
+		time.AfterFunc(5*time.Millisecond, func() { watch(ctx, d, free, full) })
 	}
 }
 
