@@ -288,6 +288,7 @@ func (p *progress) tool(e event.ToolFinished) {
 		}
 	}
 	p.denied(denials, spared)
+	p.tried(verdict)
 }
 
 func (p *progress) denied(denials []string, spared string) {
@@ -299,6 +300,13 @@ func (p *progress) denied(denials []string, spared string) {
 	}
 }
 
+// tried says what running the command again on a copy showed.
+func (p *progress) tried(v sandbox.Verdict) {
+	if v.Experiment != "" {
+		p.line("2", "  %s", v.Experiment)
+	}
+}
+
 // denialLines returns a line for each denial that mattered, and one line for those that a passed
 // command did without.
 func denialLines(v sandbox.Verdict) (mattered []string, spared string) {
@@ -306,11 +314,7 @@ func denialLines(v sandbox.Verdict) (mattered []string, spared string) {
 	rest := slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool {
 		return slices.ContainsFunc(list, func(o sandbox.Denial) bool { return o.Order == d.Order && o.Kind == d.Kind && o.Target == d.Target })
 	})
-	mattered = plain.Denials(rest)
-	if v.Experiment != "" {
-		mattered = append(mattered, v.Experiment)
-	}
-	return mattered, sandbox.SparedWords(list, func(name string) string { return name })
+	return plain.Denials(rest), sandbox.SparedWords(list, func(name string) string { return name })
 }
 
 // ended reports a background command whose end no call reports.
@@ -322,6 +326,7 @@ func (p *progress) ended(e event.BackgroundEnded) {
 	}
 	p.changed(e.Changed)
 	p.denied(denialLines(e.Verdict))
+	p.tried(e.Verdict)
 }
 
 // changedShown is how many changed paths of one command are named.

@@ -59,7 +59,7 @@ func denialLines(c Canvas, v sandbox.Verdict) []string {
 		out = append(out, c.Theme.Wrap(c.Inner(), paint.Flat([]paint.Span{paint.Dim.Span("⊘ " + words)})...)...)
 	}
 	if v.Experiment != "" {
-		out = append(out, c.Theme.Wrap(c.Inner(), paint.Flat([]paint.Span{paint.Dim.Span("⊘ " + v.Experiment)})...)...)
+		out = append(out, c.Theme.Wrap(c.Inner(), paint.Flat([]paint.Span{paint.Dim.Span(v.Experiment)})...)...)
 	}
 	return paint.Indent(out)
 }

@@ -12,6 +12,7 @@ import (
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/internal/short"
+	"codeagent/internal/visible"
 	"codeagent/sandbox"
 	"codeagent/tui/diff"
 	"codeagent/tui/page"
@@ -324,7 +325,7 @@ func sign(kind sandbox.ChangeKind) string {
 // named shortens a path: relative to the session's folder where it lies in it.
 func (s Screen) named(path string) string {
 	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(s.Folder, "/")+"/"); ok && s.Folder != "" {
-		return rest
+		path = rest
 	}
-	return paint.Tilde(path, s.Home)
+	return visible.Line(paint.Tilde(path, s.Home))
 }

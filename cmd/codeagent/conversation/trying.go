@@ -88,7 +88,7 @@ func (ses *Session) KeepDraft(ctx context.Context, d *draft.Draft, list []draft.
 		if err != nil {
 			name = c.Path
 		}
-		paths = append(paths, name)
+		paths = append(paths, short.Quote(name, 200))
 	}
 	words := "The user kept nothing of what it changed"
 	if len(paths) > 0 {

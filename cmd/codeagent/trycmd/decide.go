@@ -19,6 +19,10 @@ import (
 // compared is the size of the largest file that is shown line by line, in bytes.
 const compared = 1 << 20
 
+// plainly has a terminal show what follows, whatever the command told it to hide: a soft reset, no attributes, letters and
+// no line drawing, the main screen (xterm's control sequences).
+const plainly = "\x1b[!p\x1b[0m\x1b(B\x0f\x1b[?47l\r\n"
+
 // decide has the person decide about changes, or the flags, and carries that out.
 func (t *trial) decide(ctx context.Context, changes []draft.Change) (kept []draft.Change, left []draft.Left, err error) {
 	switch {
@@ -28,6 +32,9 @@ func (t *trial) decide(ctx context.Context, changes []draft.Change) (kept []draf
 		return t.keep(ctx, changes)
 	case t.session != nil && !learning.CanAsk(t.Stdio):
 		return nil, nil, errLater
+	}
+	if !t.Stdio.Dumb() {
+		fmt.Fprint(t.Stdio.Err, plainly)
 	}
 	t.report.list(t.Stdio.Err)
 	question := "Keep [a]ll, [s]ome, [n]othing, or show the [d]iff? "
