@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -43,7 +42,7 @@ var cells = map[string]cell{
 	"Unconfined": {func(p *sandbox.Policy, s scene) { p.Unconfined = true }, "echo ok", "error unconfined", "error unconfined"},
 	"Roots":      {func(*sandbox.Policy, scene) {}, "echo x > $OUT/f && echo ok", "held", "held"},
 	"Read": {func(p *sandbox.Policy, s scene) {
-		p.Read = append(sandbox.Strict(s.ws, s.temp).Read, roots(filepath.Dir(os.Args[0]))...)
+		p.Read = append(sandbox.Strict(s.ws, s.temp).Read, roots(os.Args[0])...)
 	}, "cat $OUT/secret && echo ok", "held", "held"},
 	"WasWrite":        {func(p *sandbox.Policy, s scene) { p.WasWrite = roots(s.out) }, "echo x > $OUT/f && echo ok", "held", "held"},
 	"Protected.Paths": {func(p *sandbox.Policy, s scene) { p.Protected.Paths = []string{s.ws + "/deep/kept"} }, "mv deep away || rm -f deep/kept && echo ok", "held", "held"},

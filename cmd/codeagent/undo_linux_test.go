@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -222,6 +224,8 @@ func TestUndoEverything(t *testing.T) {
 	})
 }
 
+var staying = regexp.MustCompile(`left alone: (.*): it contains files that stay`)
+
 // TestUndoAfterKill: the changes of a codeagent that was killed at any moment can be undone by
 // the next one.
 func TestUndoAfterKill(t *testing.T) {
@@ -265,7 +269,13 @@ func TestUndoAfterKill(t *testing.T) {
 		if strings.Contains(r.stderr, "cut off") {
 			cut++
 		}
-		if d := differences(was, treeOf(t, u.work)); d != "" || r.code != 0 && !early {
+		now := treeOf(t, u.work)
+		// What a call put into a folder that it made is not known before the call is over. It stays, and undo says so.
+		for _, m := range staying.FindAllStringSubmatch(r.stderr, -1) {
+			dir := strings.TrimPrefix(m[1], u.work)
+			maps.DeleteFunc(now, func(name, _ string) bool { return was[name] == "" && (name == dir || strings.HasPrefix(name, dir+"/")) })
+		}
+		if d := differences(was, now); d != "" || r.code != 0 && !early {
 			t.Fatalf("seed %d: not as it was:\n%s%v\n%s", seed, d, r, out.String())
 		}
 	}
