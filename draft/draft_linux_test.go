@@ -169,7 +169,7 @@ func TestNothingStays(t *testing.T) {
 	_, port, _ := net.SplitHostPort(server.Addr().String())
 	before := everything(p.ws)
 	program := "import socket\ntry: socket.create_connection(('127.0.0.1', " + port + "), 1)\nexcept OSError: pass\n" + backendtest.RandomOperations
-	runs, changed := machine.Times(10, 60), 0
+	runs, changed := machine.Times(10, 20), 0
 	if machine.Everything() {
 		runs = 500
 	}
@@ -231,7 +231,7 @@ for i in range(40):
 // of a file become two files.
 func TestKeptIsNative(t *testing.T) {
 	python := attack.Need(t, "python3")
-	for seed := range machine.Times(15, 80) {
+	for seed := range machine.Times(15, 40) {
 		p := newPlace(t)
 		native(t, p.ws, "sh", "-c", aTree)
 		if err := os.Remove(filepath.Join(p.ws, "second")); err != nil {

@@ -144,6 +144,9 @@ func TestRandomPrograms(t *testing.T) {
 	}
 	n := 12
 	if machine.Current().Thorough {
+		n = 110
+	}
+	if machine.Everything() {
 		n = 300
 	}
 	seed := rand.Uint64()
