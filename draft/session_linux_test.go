@@ -64,7 +64,7 @@ func TestSessionInSetting(t *testing.T) {
 	wait.Add(1)
 	go func() { // a job that runs meanwhile
 		defer wait.Done()
-		if got := sh(t, r, p, "until [ -e go ]; do sleep 0.02; done; cat go; echo job >job"); got != "now\n" {
+		if got := sh(t, r, p, "until [ -s go ]; do sleep 0.02; done; cat go; echo job >job"); got != "now\n" {
 			t.Errorf("the job read %q", got)
 		}
 	}()
