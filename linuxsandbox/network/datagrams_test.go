@@ -112,7 +112,8 @@ long = "\0abstract" + "x" * 99; l = unix(); print(say(l.bind, long)); print(say(
 func TestHostDatagrams(t *testing.T) {
 	eachTaking(t, func(t *testing.T, th *backendtest.Theatre) {
 		if backendtest.Facts(t, th.Backend).Sockets == sockets.TakesStandIns {
-			t.Skip("there are none of these sockets here")
+			t.Log("stand-ins take no datagrams from paths of the host, so there is nothing to refuse")
+			return
 		}
 		at := filepath.Join(filepath.Dir(th.Out), "log")
 		host, err := net.ListenPacket("unixgram", at)
