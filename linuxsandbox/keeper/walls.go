@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
@@ -66,24 +65,17 @@ func testWalls(w *spec.Walls) error {
 	return nil
 }
 
-// writableMounts lists where mounts are writable, by proc_pid_mountinfo(5). Of several mounts at one path the last is
-// on top.
+// writableMounts lists where mounts are writable.
 func writableMounts(table string) (paths []string, err error) {
+	all, err := kernel.Mounts(table)
 	last := map[string]bool{}
-	for line := range strings.Lines(table) {
-		fields := strings.Fields(line)
-		if len(fields) < 6 {
-			return nil, fmt.Errorf("mountinfo: unexpected line %q", line)
-		}
-		last[unescaped.Replace(fields[4])] = slices.Contains(strings.Split(fields[5], ","), "rw")
+	for _, m := range all {
+		last[m.Path] = m.Writable
 	}
 	for path, writable := range last {
 		if writable {
 			paths = append(paths, path)
 		}
 	}
-	return paths, nil
+	return paths, err
 }
-
-// unescaped undoes what the kernel does to the characters that separate fields.
-var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"codeagent/linuxsandbox/cgroup"
 	"codeagent/linuxsandbox/kernel"
@@ -88,11 +87,9 @@ func mountPoints() (out []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-	for line := range strings.Lines(text) {
-		if fields := strings.Fields(line); len(fields) > 4 {
-			out = append(out, unescape.Replace(fields[4]))
-		}
+	all, err := kernel.Mounts(text)
+	for _, m := range all {
+		out = append(out, m.Path)
 	}
-	return out, nil
+	return out, err
 }
