@@ -48,7 +48,7 @@ func TestAStoppedKeeperHoldsNothingUp(t *testing.T) {
 	}{
 		{"TERM", nil, []syscall.Signal{syscall.SIGTERM}, 143},
 		{"INT twice", nil, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, 130},
-		{"time limit", []string{"--timeout=1s"}, nil, 124},
+		{"time limit", []string{"--timeout=10s"}, nil, 124},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // each waits for seconds
