@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -594,36 +596,44 @@ func TestHostileDrafts(t *testing.T) {
 // a few files, and in one with 100,000.
 func BenchmarkDraft(b *testing.B) {
 	for _, files := range []int{10, 100_000} {
-		p := newPlace(b)
-		for i := range files {
-			dir := filepath.Join(p.ws, fmt.Sprint(i/1000))
-			if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte("x"), 0o644)); err != nil {
+		b.Run(fmt.Sprintf("files=%d", files), func(b *testing.B) { benchmarkDraft(b, files) })
+	}
+}
+
+func benchmarkDraft(b *testing.B, files int) {
+	p := newPlace(b)
+	for i := range files {
+		dir := filepath.Join(p.ws, fmt.Sprint(i/1000))
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte("x"), 0o644)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("native", func(b *testing.B) {
+		for b.Loop() {
+			if err := osexec.Command("/bin/true").Run(); err != nil {
 				b.Fatal(err)
 			}
 		}
-		b.Run(fmt.Sprintf("files=%d/native", files), func(b *testing.B) {
-			for b.Loop() {
-				if err := osexec.Command("/bin/true").Run(); err != nil {
-					b.Fatal(err)
-				}
+	})
+	b.Run("sandbox", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := p.runner.Run(b.Context(), p.policy, exec.Command{Argv: []string{"/bin/true"}, Dir: p.ws}, nil); err != nil {
+				b.Fatal(err)
 			}
-		})
-		b.Run(fmt.Sprintf("files=%d/sandbox", files), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := p.runner.Run(b.Context(), p.policy, exec.Command{Argv: []string{"/bin/true"}, Dir: p.ws}, nil); err != nil {
-					b.Fatal(err)
-				}
+		}
+	})
+	b.Run("draft", func(b *testing.B) {
+		// The workspace's place in it, which the sandbox made.
+		if err := errors.Join(os.RemoveAll(p.policy.Temp), os.Mkdir(p.policy.Temp, 0o755)); err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			d, _ := p.try(b.Context(), b, "/bin/true")
+			if err := d.Drop(); err != nil {
+				b.Fatal(err)
 			}
-		})
-		b.Run(fmt.Sprintf("files=%d/draft", files), func(b *testing.B) {
-			for b.Loop() {
-				d, _ := p.try(b.Context(), b, "/bin/true")
-				if err := d.Drop(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // TestTraps: what an overlay and a keep have difficulties with.
@@ -731,5 +741,31 @@ func TestTemp(t *testing.T) {
 	}
 	if list := p.changes(t, d); len(list) != 1 {
 		t.Errorf("changes %v", list)
+	}
+}
+
+// TestEmptyTemp: an empty temporary folder has no overlay on a draft. It has one as soon as something is in it, and the
+// draft's own files stay.
+func TestEmptyTemp(t *testing.T) {
+	p := newPlace(t)
+	d, o := p.try(t.Context(), t, "sh", "-c", `echo own >"$TMPDIR/own"; ln "$TMPDIR/own" "$TMPDIR/two"`)
+	if o.Failed() {
+		t.Fatalf("%+v %q", o.Status, o.Output.Text())
+	}
+	if _, err := os.Lstat(filepath.Join(p.policy.Temp, "own")); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("the draft's file is in the session's folder: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(p.policy.Temp, "theirs"), []byte("theirs\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		script := `cd "$TMPDIR"; cat own two theirs; rm theirs; ls theirs 2>/dev/null; echo theirs >theirs; : >new`
+		o, err := p.runner.Run(t.Context(), p.policy, exec.Command{Argv: []string{"sh", "-c", script}, Dir: p.ws, Draft: d}, nil)
+		if got := o.Output.Text(); err != nil || got != "own\nown\ntheirs\n" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if names, err := filepath.Glob(filepath.Join(p.policy.Temp, "[a-z]*")); err != nil || !slices.Contains(names, filepath.Join(p.policy.Temp, "theirs")) || slices.Contains(names, filepath.Join(p.policy.Temp, "new")) {
+		t.Errorf("%q, %v", names, err)
 	}
 }

@@ -34,6 +34,9 @@ func (r *remover) remove(dir int, name string, depth int) error {
 	if err == nil || err == unix.ENOENT {
 		return nil
 	}
+	if err == unix.EISDIR && unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) == nil {
+		return nil // an empty one
+	}
 	fd, operr := openShut(dir, name)
 	if operr != nil {
 		if operr == unix.ENOTDIR || operr == unix.ELOOP {

@@ -156,7 +156,8 @@ type Command struct {
 // Draft is where the changes of a command go instead of its write roots.
 type Draft interface {
 	// Layer returns two folders of one file system for the changes below root, a write root that is a
-	// folder. upper has the changes of the commands before, and work is empty.
+	// folder. upper has the changes of the commands before, and work is empty. Without work the command sees upper
+	// itself in place of root.
 	Layer(root string) (upper, work string, err error)
 	// TooLarge reports whether the first change of the file at path would copy more than the draft takes. The
 	// change then fails with EFBIG.

@@ -63,6 +63,11 @@ func mountBase(overlays []spec.Overlay) error {
 
 // newOverlay mounts an overlay, nowhere yet.
 func newOverlay(o spec.Overlay) (t tree, err error) {
+	if o.Work == "" {
+		t, err := take(o.Upper)
+		t.path = o.Path
+		return t, err
+	}
 	var open []int
 	defer func() {
 		for _, fd := range open {

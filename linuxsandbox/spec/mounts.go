@@ -48,7 +48,7 @@ type Mounts struct {
 	Console []string
 }
 
-// Overlay is a mount of the kernel's overlayfs at the path of its lower layer.
+// Overlay is a mount of the kernel's overlayfs at the path of its lower layer; without Work, of Upper alone.
 type Overlay struct{ Path, Upper, Work string }
 
 // Replaced is the innermost folder around path whose content differs for the command and the host,
