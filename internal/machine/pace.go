@@ -29,7 +29,7 @@ type Pace struct {
 
 // reference is the time in which two processors start /bin/true, one each, on a machine on which
 // `make test` takes four minutes and CI half an hour.
-const reference = 400 * time.Microsecond
+const reference = 320 * time.Microsecond
 
 // most bounds Slowness. A slower machine tries as much as one at this bound, and takes longer.
 const most = 20
