@@ -43,7 +43,7 @@ var rooms = []room{
 	// What is protected, and why: one table and one answer for every room that judges a path.
 	{path: "sandbox/protect", pure: true},
 	// Names of files and hosts in a text. They decide which calls are held, and what a command lost.
-	{path: "sandbox/named", imports: []string{"sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
+	{path: "sandbox/named", imports: []string{"sandbox"}, pure: true, libraries: []string{"golang.org/x/net/publicsuffix", "mvdan.cc/sh/v3/syntax"}},
 	// A policy made exact for one machine, which is all that a backend gets.
 	{path: "sandbox/resolved", imports: []string{"sandbox"}, pure: true},
 	{path: "model", pure: true},
@@ -90,7 +90,7 @@ var rooms = []room{
 	// Grants everything and records it, for the commands that find out which settings are needed.
 	{path: "approvals/learn", floor: 1, imports: []string{"sandbox", "sandbox/named"}},
 	// The rules that answer before a person is asked: their file, and what they match.
-	{path: "approvals/rules", floor: 1, imports: []string{"internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "mvdan.cc/sh/v3/syntax"}},
+	{path: "approvals/rules", floor: 1, imports: []string{"internal/short", "sandbox", "sandbox/named"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2", "github.com/pelletier/go-toml/v2/unstable", "mvdan.cc/sh/v3/syntax"}},
 	// Rules of other tools, translated into rules.toml. Their files are hostile input.
 	{path: "approvals/rules/foreign", floor: 1, imports: []string{"approvals/rules", "internal/short", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2", "go.starlark.net/syntax"}},
 	// What hooks answer: hostile text, which may deny, ask and add words, and permit nothing.
@@ -106,7 +106,7 @@ var rooms = []room{
 	// The files that an answer depends on, as data. The wiring reads the files.
 	{path: "approvals/content", floor: 1, pure: true},
 	// The settings of MCP servers, which the servers' room and the gate share.
-	{path: "config/server", floor: 1, imports: []string{"internal/short", "sandbox"}},
+	{path: "config/server", floor: 1, imports: []string{"internal/short", "sandbox/named"}},
 	{path: "config", floor: 1, imports: []string{"config/server", "hostfile", "internal/git", "internal/short", "sandbox", "sandbox/named", "sandbox/protect"}},
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
@@ -258,7 +258,7 @@ var rooms = []room{
 	// What sandbox --learn and mcp learn share: the same question before, the same text after.
 	{path: "cmd/codeagent/learning", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/visible", "sandbox"}},
 	// The commands about the servers that codeagent uses: they change settings, mcpcmd serves.
-	{path: "cmd/codeagent/serverscmd", floor: 4, imports: []string{"approvals", "approvals/learn", "approvals/plain", "approvals/rules", "cmd/codeagent/cli", "cmd/codeagent/execcmd", "cmd/codeagent/extensions", "cmd/codeagent/learning", "cmd/codeagent/screen", "cmd/codeagent/servers", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "mcp/signin", "sandbox"}},
+	{path: "cmd/codeagent/serverscmd", floor: 4, imports: []string{"approvals", "approvals/learn", "approvals/plain", "approvals/rules", "cmd/codeagent/cli", "cmd/codeagent/execcmd", "cmd/codeagent/extensions", "cmd/codeagent/learning", "cmd/codeagent/screen", "cmd/codeagent/servers", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "mcp/signin", "sandbox", "sandbox/named"}},
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
 	{path: "cmd/codeagent/rulescmd", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "approvals/rules/foreign", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "hostfile", "internal/short", "internal/visible"}},
 	{path: "cmd/codeagent/doctor", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/languages", "cmd/codeagent/providers", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/short", "linuxsandbox", "sandbox"}},
@@ -286,7 +286,7 @@ var rooms = []room{
 	// Calls that wait, for the tests of the broker's handlers.
 	{path: "linuxsandbox/broker/notify/notifytest", support: true, imports: []string{"linuxsandbox/broker/notify", "linuxsandbox/filter"}},
 	// Backends and scenes for the packages of tests that need the whole of linuxsandbox.
-	{path: "linuxsandbox/backendtest", support: true, imports: []string{"internal/attack", "internal/machine", "linuxsandbox", "linuxsandbox/cgroup", "linuxsandbox/netns", "linuxsandbox/plan", "sandbox", "sandbox/sandboxtest"}},
+	{path: "linuxsandbox/backendtest", support: true, imports: []string{"internal/attack", "internal/machine", "linuxsandbox", "linuxsandbox/cgroup", "linuxsandbox/netns", "linuxsandbox/plan", "sandbox", "sandbox/named", "sandbox/sandboxtest"}},
 	// Names of the table for tests that need some protected name.
 	{path: "sandbox/protect/protecttest", support: true, imports: []string{"sandbox/protect"}},
 	// Takes the suggestions that suites meet: codeagent must accept each, and each must help.

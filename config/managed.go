@@ -14,6 +14,7 @@ import (
 
 	"codeagent/hostfile"
 	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 )
 
 // ManagedFile holds the settings of the machine's owner. They narrow: no other source sets a wider value. Only
@@ -153,10 +154,10 @@ func (s setting) within(most, v any) bool {
 func coversHost(list []string, one string) bool {
 	var open []sandbox.HostPort
 	for _, text := range list {
-		hosts, _ := sandbox.ParseAllowed(text) // what is not valid opens nothing
+		hosts, _ := named.ParseAllowed(text) // what is not valid opens nothing
 		open = append(open, hosts...)
 	}
-	wanted, err := sandbox.ParseAllowed(one)
+	wanted, err := named.ParseAllowed(one)
 	return err == nil && !slices.ContainsFunc(wanted, func(h sandbox.HostPort) bool { return !sandbox.Allowed(open, h) })
 }
 

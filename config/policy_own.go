@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 )
 
 // This file protects codeagent's own files, whatever the settings allow.
@@ -102,7 +103,7 @@ func FetchHosts(c Config) ([]sandbox.HostPort, error) {
 // every port.
 func (c Config) hosts(key string, list []string) (out []sandbox.HostPort, err error) {
 	for _, text := range list {
-		hosts, err := sandbox.ParseAllowed(text)
+		hosts, err := named.ParseAllowed(text)
 		if key == denyHosts && err == nil {
 			var one sandbox.HostPort
 			one, err = sandbox.ParsePattern(text)

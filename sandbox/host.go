@@ -115,18 +115,6 @@ func ParsePattern(s string) (HostPort, error) {
 	return HostPort{Host: p.String(), Port: port}, nil
 }
 
-// ParseAllowed parses an entry of a list of allowed hosts. Without a port it means 443 and 80.
-func ParseAllowed(s string) ([]HostPort, error) {
-	h, err := ParsePattern(s)
-	switch {
-	case err != nil:
-		return nil, err
-	case h.Port == 0:
-		return []HostPort{{h.Host, 443}, {h.Host, 80}}, nil
-	}
-	return []HostPort{h}, nil
-}
-
 // Covers reports whether h, of a list of allowed hosts, allows other. A lookup is part of every
 // connection to that name. A network that is wider than one that is not on the public internet
 // (NotPublic) allows nothing of that: 0.0.0.0/0 does not open the loopback.

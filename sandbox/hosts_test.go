@@ -39,17 +39,6 @@ func TestParsePattern(t *testing.T) {
 	}
 }
 
-func TestParseAllowed(t *testing.T) {
-	for text, want := range map[string]string{
-		"a.example": "a.example:443 a.example:80", "a.example:8080": "a.example:8080", "*.example.com": "*.example.com:443 *.example.com:80",
-		"10.0.0.0/8": "10.0.0.0/8:443 10.0.0.0/8:80", "::1": "[::1]:443 [::1]:80",
-	} {
-		if hosts, err := ParseAllowed(text); err != nil || strings.Join(HostsOf(hosts), " ") != want {
-			t.Errorf("%q is %v, %v; want %s", text, hosts, err, want)
-		}
-	}
-}
-
 func TestJudgePatterns(t *testing.T) {
 	for _, c := range []struct {
 		allow, deny string // lists

@@ -8,6 +8,7 @@ import (
 
 	"codeagent/approvals/ledger"
 	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 )
 
 const (
@@ -103,7 +104,7 @@ func (w *Want) addHosts(base sandbox.Policy, hosts []string) *Refusal {
 		if r := PlainText(raw); r != nil {
 			return r
 		}
-		hosts, err := sandbox.ParseAllowed(raw)
+		hosts, err := named.ParseAllowed(raw)
 		if err != nil {
 			return refuse("%v", err)
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"codeagent/internal/short"
-	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -334,7 +334,7 @@ func (p *parser) host(r *Rule, e hostEntry) {
 		p.fail("access", "access is %q; for hosts it can only be fetch, or be left out", short.Head(string(e.Access), 40))
 	}
 	for _, raw := range e.Hosts {
-		hosts, err := sandbox.ParseAllowed(raw)
+		hosts, err := named.ParseAllowed(raw)
 		if err != nil {
 			p.fail("hosts", "%v", err)
 		}

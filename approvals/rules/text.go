@@ -61,7 +61,7 @@ func Sentence(list []*Rule, show func(path string) string) string {
 	for _, r := range list {
 		tail := ", in every project"
 		if r.Project != "" {
-			tail = ", in the project " + named(show(r.Project))
+			tail = ", in the project " + plainOrQuoted(show(r.Project))
 		}
 		switch until := r.Until(); {
 		case r.Expires.IsZero():
@@ -85,7 +85,7 @@ func Sentence(list []*Rule, show func(path string) string) string {
 func (r *Rule) says(show func(path string) string) string {
 	var names []string
 	for _, p := range r.Paths {
-		names = append(names, named(show(p)))
+		names = append(names, plainOrQuoted(show(p)))
 	}
 	names = append(names, sandbox.HostsOf(r.Hosts)...)
 	does := map[Access]string{Read: "commands and edits may read ", Write: "commands and edits may read and write ", Fetch: "fetches may connect to ", "": "commands and fetches may connect to "}
@@ -94,9 +94,9 @@ func (r *Rule) says(show func(path string) string) string {
 	}
 	what, may := "the command "+strconv.Quote(strings.Join(r.shown(), " ")), "run in the sandbox"
 	if r.Tool != "" {
-		what, may = "the tool "+named(r.Tool), "be called"
+		what, may = "the tool "+plainOrQuoted(r.Tool), "be called"
 		if server, all := strings.CutSuffix(r.Tool, anyTool); all {
-			what = "every tool of the server " + named(server)
+			what = "every tool of the server " + plainOrQuoted(server)
 		}
 	} else if r.Exact {
 		what += ", with no further words,"
@@ -105,7 +105,7 @@ func (r *Rule) says(show func(path string) string) string {
 	}
 	out := map[Decision]string{Allow: what + " may " + may + " without a question", Ask: what + " may " + may + " only after a question", Forbid: what + " may not " + may}[r.Decision]
 	if r.Described != "" {
-		out += " while the server describes it as " + named(r.Described)
+		out += " while the server describes it as " + plainOrQuoted(r.Described)
 	}
 	if r.Reason != "" {
 		out += ", for the reason " + strconv.Quote(r.Reason)
@@ -113,8 +113,8 @@ func (r *Rule) says(show func(path string) string) string {
 	return out
 }
 
-// named quotes a name unless it is plain: letters, digits and what paths often contain.
-func named(name string) string {
+// plainOrQuoted quotes a name unless it is plain: letters, digits and what paths often contain.
+func plainOrQuoted(name string) string {
 	if name == "" || strings.ContainsFunc(name, func(c rune) bool {
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("/._-~+@", c)
 	}) {

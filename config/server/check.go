@@ -13,7 +13,7 @@ import (
 	"unicode"
 
 	"codeagent/internal/short"
-	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 )
 
 // What the values of settings may be. Each check returns an error that says what to write. No error
@@ -96,7 +96,7 @@ func CheckPlaces(list []string) error {
 // CheckHosts accepts what sandbox.ParseAllowed does.
 func CheckHosts(list []string) error {
 	for i, text := range list {
-		if _, err := sandbox.ParseAllowed(text); err != nil {
+		if _, err := named.ParseAllowed(text); err != nil {
 			return fmt.Errorf("element %d: %w", i+1, err)
 		}
 	}

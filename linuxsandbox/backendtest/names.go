@@ -13,6 +13,7 @@ import (
 	"codeagent/linuxsandbox"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 )
 
 // FakeNames are the names that a test's backend looks up on the host.
@@ -97,7 +98,7 @@ func Allowing(t testing.TB, p sandbox.Policy, hosts ...string) sandbox.Policy {
 	p = p.Clone()
 	p.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Deny: p.Network.Deny}
 	for _, h := range hosts {
-		open, err := sandbox.ParseAllowed(h)
+		open, err := named.ParseAllowed(h)
 		if err != nil {
 			t.Fatal(err)
 		}

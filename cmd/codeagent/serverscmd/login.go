@@ -10,7 +10,7 @@ import (
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config/server"
 	"codeagent/mcp/signin"
-	"codeagent/sandbox"
+	"codeagent/sandbox/named"
 
 	"github.com/spf13/cobra"
 )
@@ -66,7 +66,7 @@ func (l login) run(ctx context.Context, s cli.Stdio, f cli.Flags, name string) e
 		}
 	}
 	for _, text := range l.hosts {
-		hosts, err := sandbox.ParseAllowed(text)
+		hosts, err := named.ParseAllowed(text)
 		if err != nil {
 			return cli.Usage(fmt.Errorf("--allow-host: %w", err))
 		}

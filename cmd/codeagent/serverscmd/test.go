@@ -170,8 +170,8 @@ func (t testReport) text() string {
 		tools = append(tools, fmt.Sprintf("%s (%s): %s", tool.Name, claim, first))
 	}
 	rows("tools", tools)
-	rows("resources", named(t.Resources))
-	rows("prompts", named(t.Prompts))
+	rows("resources", withName(t.Resources))
+	rows("prompts", withName(t.Prompts))
 	if t.Instructions != "" {
 		row("instructions", " ")
 		for line := range strings.Lines(t.Instructions) {
@@ -191,7 +191,7 @@ func (t testReport) text() string {
 	return out.String()
 }
 
-func named(list []testedName) (out []string) {
+func withName(list []testedName) (out []string) {
 	for _, one := range list {
 		out = append(out, strings.TrimSuffix(one.Name+": "+one.Description, ": "))
 	}
