@@ -22,7 +22,8 @@ run: build
 	  echo "no terminal here: playing the tour unattended (what nobody can approve is refused, so it ends with status 3)"; \
 	  $(BIN)/codeagent exec </dev/null; s=$$?; [ $$s -eq 0 ] || [ $$s -eq 3 ]; fi
 
-# The helper comes first: codeagent carries its SHA-256 and refuses any other.
+# The helper comes first: codeagent carries its SHA-256 and refuses any other. codeagent-extra has the
+# same version as codeagent, and serves no other.
 # Nothing reads what go would stamp of the repository, and where the checkout
 # belongs to another user, git refuses to report it.
 # codeagent is copied, as `make install` does: the linker writes through a mapping, page by
@@ -33,6 +34,7 @@ build:
 	@$(GO) build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/linux-sandbox-helper ./cmd/linux-sandbox-helper
 	@sum=$$( (sha256sum $(BIN)/linux-sandbox-helper 2>/dev/null || shasum -a 256 $(BIN)/linux-sandbox-helper) | cut -d' ' -f1); \
 	  $(GO) build -buildvcs=false -trimpath -ldflags "$(LDFLAGS) $(ENTRY) -X main.helperSum=$$sum -X main.version=$(VERSION)" -o $(BIN)/codeagent ./cmd/codeagent
+	@$(GO) build -buildvcs=false -trimpath -ldflags "$(LDFLAGS) -X main.version=$(VERSION)" -o $(BIN)/codeagent-extra ./cmd/codeagent-extra
 	@cp $(BIN)/codeagent $(BIN)/.copy && mv -f $(BIN)/.copy $(BIN)/codeagent
 
 # One test command. CI=true adds the slow suites and the race detector, and turns a skip
@@ -76,13 +78,13 @@ lint:
 man: build
 	@rm -rf $(BIN)/man && mkdir -p $(BIN)/man && $(BIN)/codeagent help --man $(BIN)/man
 
-# What is installed below a prefix: both programs in one folder, since codeagent finds its helper
+# What is installed below a prefix: the programs in one folder, since codeagent finds the others
 # beside itself, and what this machine's build says of itself: manual and completions.
 TREE = $(BIN)/tree
 tree: man
 	@rm -rf $(TREE) && install -d $(addprefix $(TREE)/,bin share/man/man1 share/man/man7 share/doc/codeagent \
 	  share/bash-completion/completions share/zsh/site-functions share/fish/vendor_completions.d)
-	@install -m 755 $(BIN)/codeagent $(BIN)/linux-sandbox-helper $(TREE)/bin/
+	@install -m 755 $(addprefix $(BIN)/,codeagent linux-sandbox-helper codeagent-extra) $(TREE)/bin/
 	@install -m 644 $(BIN)/man/*.1 $(TREE)/share/man/man1/ && install -m 644 $(BIN)/man/*.7 $(TREE)/share/man/man7/ && gzip -9n $(TREE)/share/man/man?/*
 	@install -m 644 README.md CHANGELOG.md SECURITY.md NOTICE $(TREE)/share/doc/codeagent/ && install -m 644 LICENSE $(TREE)/share/doc/codeagent/copyright
 	@$(BIN)/codeagent completion bash > $(TREE)/share/bash-completion/completions/codeagent

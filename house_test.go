@@ -279,6 +279,7 @@ var rooms = []room{
 	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "backends/bwrap", "cmd/codeagent/cli", "config", "draft", "eventlog", "exec", "exec/experiment", "exec/verdict", "exec/worker", "gitrun", "hooks", "hostfile", "internal/git", "internal/mask", "internal/short", "linuxsandbox", "sandbox", "sandbox/protect", "sandbox/resolved", "seatbelt"}},
 	// What is begun before the packages of the program are initialised.
 	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"eventlog", "hostfile", "internal/visible", "sandbox"}},
+	{path: "cmd/codeagent-extra", floor: 4},
 	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox/keeper"}},
 
 	// Test support. It may do what tests may; what ships must not depend on it.
@@ -414,6 +415,7 @@ var judges = []string{"With", "Judge*", "Decide*", "Settle*"}
 var exiters = []permitted{
 	{"cmd/codeagent/main.go", "func main"},
 	{"cmd/linux-sandbox-helper/main.go", "func main"},
+	{"cmd/codeagent-extra/main.go", "func main"},
 }
 
 // slow are packages that cost milliseconds at every start, or ask the terminal
@@ -427,6 +429,12 @@ var slow = []door{
 	{prefix: "github.com/charmbracelet/lipgloss", reason: "version 1 does not build beside version 2"},
 	{prefix: "github.com/charmbracelet/bubbles", reason: "version 1 brings bubbletea 1"},
 	{prefix: "github.com/openai/openai-go", reason: "18 MB"},
+}
+
+// large is what only codeagent-extra may link.
+var large = []door{
+	{prefix: "github.com/tetratelabs/wazero", reason: "5 MB"},
+	{prefix: "modernc.org/sqlite", reason: "5 MB, and 1.5 ms at every start"},
 }
 
 // helperRooms are all rooms that the helper links: what is in them runs before a
@@ -473,13 +481,13 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// TestDependencies looks at everything the two programs link, for each system.
+// TestDependencies looks at everything the programs link, for each system.
 func TestDependencies(t *testing.T) {
 	for _, goos := range []string{"linux", "darwin"} {
 		for _, c := range []struct {
 			program string
 			never   []door
-		}{{"cmd/codeagent", slow}, {"cmd/linux-sandbox-helper", append(helperFree, slow...)}} {
+		}{{"cmd/codeagent", append(large, slow...)}, {"cmd/linux-sandbox-helper", append(append(helperFree, large...), slow...)}, {"cmd/codeagent-extra", slow}} {
 			if goos == "darwin" && c.program == "cmd/linux-sandbox-helper" {
 				continue
 			}

@@ -33,7 +33,7 @@ var built struct {
 	err  error
 }
 
-// programs builds both programs once and returns their folder.
+// programs builds the programs once and returns their folder.
 func programs(t testing.TB) string {
 	t.Helper()
 	built.once.Do(func() {
@@ -48,7 +48,7 @@ func programs(t testing.TB) string {
 	return built.dir
 }
 
-// buildPrograms builds codeagent and its helper into dir. args are more arguments of go build.
+// buildPrograms builds codeagent and the programs beside it into dir. args are more arguments of go build.
 func buildPrograms(dir string, args ...string) error {
 	if err := os.Chmod(dir, 0o755); err != nil { // the ordinary user runs them
 		return err
@@ -59,6 +59,9 @@ func buildPrograms(dir string, args ...string) error {
 	}
 	sum, err := fileSum(helper)
 	if err != nil {
+		return err
+	}
+	if err := goBuild(filepath.Join(dir, "codeagent-extra"), "../codeagent-extra", "", args...); err != nil {
 		return err
 	}
 	return goBuild(filepath.Join(dir, "codeagent"), ".", entryFlag()+"-X main.helperSum="+sum, args...)
@@ -129,7 +132,7 @@ func newUserIn(t testing.TB, temp, name string, uid int) user {
 			t.Fatal(err)
 		}
 	}
-	for _, p := range []string{"codeagent", "linux-sandbox-helper"} {
+	for _, p := range []string{"codeagent", "linux-sandbox-helper", "codeagent-extra"} {
 		data, err := os.ReadFile(filepath.Join(programs(t), p))
 		if err != nil {
 			t.Fatal(err)
@@ -315,6 +318,7 @@ func TestOwnProgramsCannotBeReplaced(t *testing.T) {
 		"remove the helper":           `rm -f bin/linux-sandbox-helper`,
 		"rename the folder":           `mv bin elsewhere; mkdir bin; printf '#!/bin/sh\necho owned\n' > bin/codeagent; chmod +x bin/codeagent`,
 		"replace codeagent":           `printf '#!/bin/sh\necho owned\n' > evil; chmod +x evil; mv -f evil bin/codeagent`,
+		"replace the side program":    `printf '#!/bin/sh\necho owned\n' > evil; chmod +x evil; mv -f evil bin/codeagent-extra`,
 		"link elsewhere":              `cp -r bin evilbin; rm -rf bin; ln -s evilbin bin`,
 		"a child that outlives":       `(setsid sh -c 'sleep 0.3; echo evil > bin/linux-sandbox-helper' >/dev/null 2>&1 &) ; true`,
 		"change settings":             `mkdir -p ~/.config/codeagent; echo 'sandbox.mode = "danger-full-access"' > ~/.config/codeagent/config.toml`,
@@ -368,7 +372,7 @@ func TestHelperCannotBePlanted(t *testing.T) {
 func snapshot(t testing.TB, u user) string {
 	t.Helper()
 	var b strings.Builder
-	for _, p := range []string{u.bin + "/codeagent", u.bin + "/linux-sandbox-helper"} {
+	for _, p := range []string{u.bin + "/codeagent", u.bin + "/linux-sandbox-helper", u.bin + "/codeagent-extra"} {
 		sum, err := fileSum(p)
 		info, serr := os.Lstat(p)
 		if err != nil || serr != nil {

@@ -187,6 +187,11 @@ func describe(b *workspace.Workspace, w io.Writer) {
 		}
 		fmt.Fprintf(w, "helper    %s\n", helper)
 	}
+	if extra, err := workspace.Extra(b.Process); err == nil {
+		fmt.Fprintf(w, "extra     %s\n", extra[0])
+	} else {
+		fmt.Fprintf(w, "extra     %v; the backend wasm needs it\n", err)
+	}
 	if rg := b.Program("rg"); rg != "" {
 		fmt.Fprintf(w, "search    %s\n", rg)
 	} else {

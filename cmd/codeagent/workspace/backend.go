@@ -193,9 +193,9 @@ func CannotConfine(err error, none bool) error {
 	return cli.Hinted(sandbox.ExitCannotConfine, err, hints...)
 }
 
-// OwnPrograms are the programs that a command must not be able to replace: this one and the
-// helper beside it. The helper's path counts even if there is no helper: the next start
-// would run, unconfined, one that a command had put there.
+// OwnPrograms are the programs that a command must not be able to replace: this one, the helper
+// and the side program beside it. Their paths count even if they are missing: the next start
+// would run, unconfined, what a command had put there.
 func OwnPrograms() []string {
 	exe, err := os.Executable()
 	if err != nil {
@@ -204,5 +204,6 @@ func OwnPrograms() []string {
 	if real, err := sandbox.Canonical(hostfile.OS{}, "/", exe); err == nil {
 		exe = real
 	}
-	return []string{exe, filepath.Join(filepath.Dir(exe), linuxsandbox.HelperName)}
+	dir := filepath.Dir(exe)
+	return []string{exe, filepath.Join(dir, linuxsandbox.HelperName), filepath.Join(dir, ExtraName)}
 }
