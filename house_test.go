@@ -97,6 +97,8 @@ var rooms = []room{
 	{path: "hooks", floor: 1, imports: []string{"event", "internal/short", "internal/visible", "patch", "sandbox"}, pure: true},
 	// Which refusals programs survive: a file of codeagent's own, which only decides whether to ask.
 	{path: "approvals/without", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/named"}},
+	// Which call follows which step, which only says what runs ahead on a draft.
+	{path: "patterns", floor: 1, pure: true},
 	// A question in words, for faces without a screen: all of them say the same.
 	{path: "approvals/plain", floor: 1, imports: []string{"approvals", "event", "internal/short", "internal/visible", "sandbox"}, pure: true},
 	// What is open, as data: entries of the ledger, and the exported file.
@@ -189,7 +191,7 @@ var rooms = []room{
 	{path: "tools", floor: 2, imports: []string{"approvals", "draft", "egress", "event", "exec", "exec/experiment", "exec/worker", "hostfile", "internal/git", "internal/picture", "internal/short", "internal/visible", "internal/webtext", "mcp/inquiry", "model", "patch", "sandbox", "undo"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.
-	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/short", "model", "prompts", "sandbox", "tools"}},
+	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/short", "model", "patterns", "prompts", "sandbox", "tools"}},
 	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "prompts", "tui/attention", "tui/clipboard", "tui/composer", "tui/diff", "tui/fill", "tui/footer", "tui/form", "tui/home", "tui/keys", "tui/lines", "tui/lists", "tui/mark", "tui/memory", "tui/mention", "tui/message", "tui/modes", "tui/page", "tui/paint", "tui/palette", "tui/part", "tui/picker", "tui/question", "tui/reader", "tui/rewind", "tui/settings", "tui/setup", "tui/slash", "tui/templates", "tui/terminal", "tui/transcript", "tui/trying", "tui/undoing"}},
 	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
@@ -249,7 +251,7 @@ var rooms = []room{
 	{path: "cmd/codeagent/acpcmd", floor: 4, imports: []string{"acp", "agent", "approvals", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "prompts", "session", "undo"}},
 	// What the screen and an editor offer beside talking: written once, shown in two ways.
 	{path: "cmd/codeagent/commands", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "approvals/plain", "approvals/without", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "event", "exec", "hostfile", "internal/short", "internal/visible", "prompts", "sandbox", "undo"}},
-	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/extensions", "cmd/codeagent/instructions", "cmd/codeagent/languages", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "draft", "egress", "event", "exec", "hooks", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "telemetry", "tools", "undo"}},
+	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/extensions", "cmd/codeagent/instructions", "cmd/codeagent/languages", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "draft", "egress", "event", "exec", "hooks", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "model", "model/chat", "model/tour", "patterns", "prompts", "sandbox", "session", "telemetry", "tools", "undo"}},
 	{path: "cmd/codeagent/helpcmd", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "docs", "hostfile", "tui/markdown", "tui/paint"}},
 	// What a shell offers while a command line is typed.
 	{path: "cmd/codeagent/completion", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "eventlog", "internal/visible"}},
@@ -392,6 +394,7 @@ var starters = []permitted{
 	{"linuxsandbox/keeper", "the thread that is confined and starts the command, short calls on a thread without the filter, and the sweep where no domain holds the command"},
 	{"acp", "the reader of the editor's messages, the writer, one for each request; joined before Serve returns, but for a reader or writer that the editor blocks"},
 	{"agent/batch.go", "parallel tool calls, an errgroup"},
+	{"agent/ahead.go", "what runs ahead of an answer, an errgroup joined when the answer has ended"},
 	{"agent/delegate.go", "the helpers of a call, an errgroup joined before the call ends"},
 	{"tui/terminal", "the painter, the watcher of the size and the decoder, joined by Close; the reader, which ends with its file"},
 	{"mcp/serve", "the reader and the writer of the client's pipes, a call that goes on between two requests, its progress; all but the reader of stdin end before Run returns"},

@@ -136,7 +136,9 @@ type Config struct {
 	// WholeAnswers: no call starts before its answer is complete.
 	WholeAnswers bool
 	// News returns the background commands that have ended since the last call; may be nil.
-	News   func() []event.BackgroundEnded
+	News func() []event.BackgroundEnded
+	// Ahead lets calls run before the model makes them; nil: none does.
+	Ahead  *Ahead
 	Bounds Bounds
 	// History is the conversation so far, from a session. Calls without a result get one.
 	History []model.Item
@@ -164,6 +166,7 @@ type Agent struct {
 	apart   sync.RWMutex // held by a Call that changes files, and shared by the others
 	begun   bool         // the hooks for the start have run; guarded by turning
 	held    heldQuestions
+	before  before // guarded by turning
 	// unlearned: a failure to write the memory of refusals was already reported.
 	unlearned sync.Once
 	// parent is the turn that this helper works for; nil: it is no helper.
@@ -246,7 +249,7 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	if doubt != "" {
 		a.emit(event.Notice{Level: word.LevelWarning, Text: doubt})
 	}
-	a.emit(event.TurnFinished{Outcome: outcome, Err: err, Answer: t.answer, Refused: refused, Usage: usage})
+	a.emit(event.TurnFinished{Outcome: outcome, Err: err, Answer: t.answer, Refused: refused, Usage: usage, Ahead: t.ahead})
 	return err
 }
 
@@ -271,6 +274,7 @@ type turn struct {
 	held      int // how often hooks made the turn continue
 	same      rounds
 	failing   repeats
+	ahead     event.Ahead
 
 	wishing sync.Mutex
 	wishes  []string // what the model asked for in this turn, in its words; guarded by wishing
@@ -318,12 +322,14 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 	items, b := a.now()
 	ask := a.ask(items, b.items)
 	ask.Schema, ask.Search = a.cfg.Schema.json(), a.cfg.Search
+	batch.ahead = t.begin(ctx)
 	err = ans.read(ctx, a.cfg.Model.Stream(ctx, ask))
 	ans.end()
 	a.guess(ans.usage, weighAll(ans.items))
 	a.remember(ans.items...)
 	calls := batch.calls
 	a.remember(batch.wait()...)
+	batch.learn(ctx.Err() == nil && err == nil && ans.brokeOff == nil)
 	t.nameRounds(batch.fingerprint())
 	switch {
 	case ctx.Err() != nil:

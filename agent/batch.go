@@ -32,6 +32,7 @@ type batch struct {
 	group errgroup.Group
 	slots chan struct{}
 	calls []*toolCall
+	ahead *ahead
 }
 
 func newBatch(ctx context.Context, t *turn) *batch {
@@ -46,6 +47,10 @@ func newBatch(ctx context.Context, t *turn) *batch {
 // joins it.
 func (b *batch) start(mc model.ToolCall) {
 	c := &toolCall{turn: b.turn, model: mc, done: make(chan struct{})}
+	if len(b.calls) == 0 {
+		b.ahead.meets(mc)
+		c.ahead = b.ahead
+	}
 	earlier := b.calls
 	b.calls = append(b.calls, c)
 	if len(b.calls) > maxCalls {
@@ -62,7 +67,7 @@ func (b *batch) start(mc model.ToolCall) {
 		b.slots <- struct{}{}
 		defer func() { <-b.slots }()
 		res, err := c.contained(b.ctx)
-		c.result, c.cut, c.output = c.finish(b.ctx, res, err), res.Less, res.Output
+		c.ran, c.result = res, c.finish(b.ctx, res, err)
 		return nil
 	})
 }
@@ -87,7 +92,7 @@ func (b *batch) fingerprint() string {
 	}
 	h := sha256.New()
 	for _, c := range b.calls {
-		given := c.output
+		given := c.ran.Output
 		if given == "" {
 			given = c.result.Text
 		}

@@ -63,10 +63,10 @@ func (b *batch) cutResults(results []model.Item) {
 
 // cutText returns the text of the call's result cut to most bytes.
 func (c *toolCall) cutText(text string, most int) string {
-	if c.cut != nil {
+	if c.ran.Less != nil {
 		// The tool's text may be followed by notes about the call.
-		if said, ok := strings.CutPrefix(text, strings.TrimRight(c.cut(math.MaxInt), "\n")); ok {
-			return c.cut(most-len(said)) + said
+		if said, ok := strings.CutPrefix(text, strings.TrimRight(c.ran.Less(math.MaxInt), "\n")); ok {
+			return c.ran.Less(most-len(said)) + said
 		}
 	}
 	return c.turn.agent.cfg.Stage.Within(text, most)

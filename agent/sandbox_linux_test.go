@@ -76,7 +76,7 @@ type field struct {
 
 // newField returns an agent whose commands run in the real sandbox. workspace and outside are
 // two sibling folders.
-func newField(t *testing.T, mode approvals.Mode, say approvals.Answer, script func(outside string) []scripted.Reply, more ...func(*agent.Config)) field {
+func newField(t testing.TB, mode approvals.Mode, say approvals.Answer, script func(outside string) []scripted.Reply, more ...func(*agent.Config)) field {
 	t.Helper()
 	shell, err := exec.LookPath("bash")
 	if err != nil {

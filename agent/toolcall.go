@@ -58,12 +58,12 @@ type toolCall struct {
 	err     error         // why planning failed
 	done    chan struct{} // closed when the result is set
 	result  model.Item
-	cut     func(most int) string // cuts the result's text, see tools.Result; may be nil
-	output  string                // see tools.Result
-	asked   callQuestions         // every question about it
-	own     bool                  // the user runs it
-	facts   []string              // what codeagent states in its questions
-	trial   *tools.Trial          // what ran on a draft before the yes; mostly nil
+	ran     tools.Result
+	asked   callQuestions // every question about it
+	own     bool          // the user runs it
+	facts   []string      // what codeagent states in its questions
+	trial   *tools.Trial  // what ran on a draft before the yes; mostly nil
+	ahead   *ahead        // what runs ahead, of the first call of an answer; mostly nil
 }
 
 // alone reports whether no other call may run at the same time, whoever makes it: the call changes files,
@@ -153,8 +153,13 @@ func (c *toolCall) decided(ctx context.Context, asks []string) (tools.Result, er
 			c.refusedAtOnce(err)
 		}
 		if err == nil {
+			if question == nil {
+				c.trial = c.ahead.take(ctx, c)
+			}
 			held = c.holder(ctx)
-			res, err = c.run(ctx, permit, out, held)
+			if res, err = c.run(ctx, permit, out, held); res.Kept && question == nil {
+				c.ahead.kept()
+			}
 		}
 		refusal, refused := approvals.AsRefusal(err)
 		if !refused || refusal.Again == nil || ctx.Err() != nil {

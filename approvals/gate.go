@@ -257,6 +257,13 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 	return Permit{}, g.put(q), nil
 }
 
+// Foresee returns the policy under which a would run now. ok is false if a question or a refusal would come first, or a
+// would run without a sandbox. Nothing is asked, counted or granted.
+func (g *Gate) Foresee(a Action) (p sandbox.Policy, ok bool) {
+	d := g.state(g.ledger.at.names(a)...).Decide(a, nil, decide.Sight{})
+	return d.Policy, d.Refusal == nil && d.Runs && !d.Policy.Unconfined
+}
+
 // AfterDenial returns the question to ask after the sandbox denied something to a, according to v:
 // may it run again with everything that it lacked? It returns nil if there is nothing to ask. held
 // are the answers of the run if its calls were held. Then every mode that holds calls asks, if the

@@ -33,6 +33,8 @@ type Config struct {
 	PatienceSeconds int64 `toml:"retry.patience_s"`
 	// Speculation is speculation.mode, "off" or Decoding.
 	Speculation string `toml:"speculation.mode"`
+	// Patterns is speculation.patterns, "off", PatternReads or "drafts".
+	Patterns string `toml:"speculation.patterns"`
 	// Unkept is undo.unkept, "ask" or "allow".
 	Unkept string `toml:"undo.unkept"`
 	// WebSearch lets the provider search the web; see MaySearch.
@@ -118,6 +120,9 @@ type Sandbox struct {
 
 // Decoding is a value of speculation.mode.
 const Decoding = "decoding"
+
+// PatternReads is a value of speculation.patterns.
+const PatternReads = "reads"
 
 // The values of sandbox.mode.
 const (

@@ -223,6 +223,8 @@ var settings = []setting{
 		doc: "How many seconds a request waits and is tried again while the provider is busy (429), fails (5xx) or cannot be reached. Where nothing listens on this machine it is tried three times. A longer wait that the provider asks for ends it at once. 0: 120 without a screen, 60 with one, where Esc ends it."},
 	{key: "speculation.mode", choices: []string{"off", Decoding}, def: `"decoding"`,
 		doc: "When tool calls start. `decoding`: while the answer is still coming, each as soon as it is complete. `off`: none starts before the answer is complete, so an answer that breaks off has done nothing."},
+	{key: "speculation.patterns", choices: []string{"off", PatternReads, "drafts"}, def: `"reads"`,
+		doc: "What runs ahead while the model answers, where its next call is known from earlier ones ([work-ahead.md](work-ahead.md)). `reads`: calls that only read. `drafts`: also commands that may change files. Both run on a draft, and what they did counts only if the model makes the same call and nothing that they read has changed. `off`: nothing runs ahead or is learned."},
 	hook("before_tool", "Commands to run before a tool call: `[[hooks.before_tool]]` with `command`, `match` (a regular expression for the whole name of the tool; unset: all) and `timeout_s` (10). They run in the sandbox and may deny the call, have you asked, or add words for the model ([hooks.md](hooks.md))."),
 	hook("after_tool", "As `hooks.before_tool`, after a call: they get its result with what the sandbox denied, and may add words."),
 	hook("question", "As `hooks.before_tool`, before you are asked: they may answer no."),

@@ -326,6 +326,14 @@ type TurnFinished struct {
 	// Refused lists the permissions that nobody could grant.
 	Refused []Refusal
 	Usage   model.Usage
+	Ahead   Ahead
+}
+
+// Ahead is what ran in a turn before the model called for it. Hits count the runs whose result was used, Misses the
+// others. Hidden is the time that this saved, less than 0 if calls waited in vain; Wasted is how long the misses ran.
+type Ahead struct {
+	Hits, Misses   int
+	Hidden, Wasted time.Duration
 }
 
 // PlanStep is one step of the model's plan. Its tags describe it to the model: they become

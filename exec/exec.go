@@ -67,6 +67,10 @@ type Options struct {
 	// Draft, if set, is what the backend works on; its changes are noted there. Nothing runs outside the sandbox then,
 	// since that would change the files themselves.
 	Draft Draft
+	// apart: what runs on Draft runs without a network too. looked and idle are as in Command, for all that runs.
+	apart  bool
+	looked func(path string, opened bool)
+	idle   bool
 	// Alive, if set, returns a file for sandbox.Command.Alive, which is closed once the command runs; nil: none.
 	Alive func() *os.File
 }

@@ -50,6 +50,9 @@ type execution struct {
 
 // begin starts c under p. Every begin needs an end.
 func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Sink) (*execution, error) {
+	if r.options.apart {
+		c.Draft, c.Looked, c.Idle = r.options.Draft, r.options.looked, r.options.idle
+	}
 	if c.Draft != nil {
 		p = draftPolicy(p, hostfile.OS{})
 	}

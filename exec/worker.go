@@ -11,6 +11,9 @@ import (
 // Files starts a file worker under p. The caller closes it; the end of ctx kills it. k is
 // as in sandbox.Command.
 func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.ChangeObserver) (*worker.Client, error) {
+	if r.options.apart {
+		p = draftPolicy(p, hostfile.OS{})
+	}
 	backend, exact, err := r.resolve(workerPolicy(p))
 	if err != nil {
 		return nil, err
@@ -30,7 +33,7 @@ func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.ChangeOb
 	cmd := sandbox.Command{
 		Path: sandbox.FileWorker, Args: []string{"file-worker"}, Dir: "/", Env: []string{},
 		Stdin: theirIn, Stdout: theirOut, Observer: k,
-		Draft: on, Changed: changed, Alive: r.alive(),
+		Draft: on, Changed: changed, Alive: r.alive(), Looked: r.options.looked, Idle: r.options.idle,
 	}
 	defer cmd.Alive.Close()
 	r.unseen(p, anEdit)
@@ -46,8 +49,16 @@ func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.ChangeOb
 // FilesOn starts one that works on the draft d, and reports its changes there alone.
 func (r *Runner) FilesOn(ctx context.Context, p sandbox.Policy, d Draft) (*worker.Client, error) {
 	o := r.options
-	o.Draft, o.Trees = d, nil
-	return New(o).Files(ctx, draftPolicy(p, hostfile.OS{}), nil)
+	o.Draft, o.Trees, o.apart = d, nil, true
+	return New(o).Files(ctx, p, nil)
+}
+
+// Ahead returns a Runner whose commands and file workers run on the draft d at the lowest priority, and pass to looked
+// what they look up, as Command.Looked.
+func (r *Runner) Ahead(d Draft, looked func(path string, opened bool)) *Runner {
+	o := r.options
+	o.Draft, o.Trees, o.apart, o.looked, o.idle = d, nil, true, looked, true
+	return New(o)
 }
 
 // anEdit names the changes of file workers.

@@ -18,7 +18,7 @@ import (
 //	turn.completed turn.failed error
 //
 // Our additions: `kind` of an error; `sandbox` on thread.started and command_execution; `limit`, `session`,
-// `running` and the changed files on command_execution; `refused` on turn.completed; the
+// `running` and the changed files on command_execution; `refused` and `ahead` on turn.completed; the
 // output of a running call in item.updated; and the item types `permission_request`, `tool_call`,
 // `compaction`, `finding` and `helper`; `helper` on the items of helpers; `sandbox` on mcp_tool_call. Schema: schema/lines.json.
 
@@ -34,6 +34,7 @@ type line struct {
 	Kind     ErrorKind        `json:"kind,omitempty"`
 	Outcome  word.TurnOutcome `json:"outcome,omitempty"`
 	Refused  []refusal        `json:"refused,omitempty"`
+	Ahead    *aheadUse        `json:"ahead,omitempty"`
 	Sandbox  *sandboxState    `json:"sandbox,omitempty"`
 	// Helper is set where a helper of the model did it.
 	Helper *helperRef `json:"helper,omitempty"`
@@ -55,6 +56,21 @@ type refusal struct {
 	Title string        `json:"title"`
 	Grant sandbox.Grant `json:"grant"`
 	Hint  string        `json:"hint,omitempty"`
+}
+
+// aheadUse is event.Ahead.
+type aheadUse struct {
+	Hits     int   `json:"hits"`
+	Misses   int   `json:"misses"`
+	HiddenMS int64 `json:"hidden_ms"`
+	WastedMS int64 `json:"wasted_ms"`
+}
+
+func aheadOf(e event.TurnFinished) *aheadUse {
+	if e.Ahead.Hits+e.Ahead.Misses == 0 {
+		return nil
+	}
+	return &aheadUse{e.Ahead.Hits, e.Ahead.Misses, e.Ahead.Hidden.Milliseconds(), e.Ahead.Wasted.Milliseconds()}
 }
 
 type sandboxState struct {
@@ -493,9 +509,9 @@ func (l *lines) turnFinished(e event.TurnFinished) []line {
 		if l.kindOf != nil {
 			kind = l.kindOf(e.Err)
 		}
-		return append(out, line{Type: "turn.failed", Outcome: e.Outcome, Error: &failure{strings.ToValidUTF8(message, "\uFFFD"), kind}, Refused: refusals(e)})
+		return append(out, line{Type: "turn.failed", Outcome: e.Outcome, Error: &failure{strings.ToValidUTF8(message, "\uFFFD"), kind}, Refused: refusals(e), Ahead: aheadOf(e)})
 	}
-	return append(out, line{Type: "turn.completed", Outcome: e.Outcome, Usage: usageOf(e), Refused: refusals(e)})
+	return append(out, line{Type: "turn.completed", Outcome: e.Outcome, Usage: usageOf(e), Refused: refusals(e), Ahead: aheadOf(e)})
 }
 
 func refusals(e event.TurnFinished) []refusal {

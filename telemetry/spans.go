@@ -244,8 +244,13 @@ func (x *Exporter) turn(e event.TurnFinished) {
 	x.endRequest(err)
 	x.spans.turn = nil
 	x.finish()
-	x.end(s, err, text("codeagent.outcome", string(e.Outcome)), count("codeagent.refused", len(e.Refused)),
-		count("gen_ai.usage.input_tokens", e.Usage.Input), count("gen_ai.usage.output_tokens", e.Usage.Output))
+	var ahead []attribute
+	if u := e.Ahead; u.Hits+u.Misses > 0 {
+		ahead = []attribute{count("codeagent.ahead.hits", u.Hits), count("codeagent.ahead.misses", u.Misses),
+			count("codeagent.ahead.hidden_ms", int(u.Hidden.Milliseconds())), count("codeagent.ahead.wasted_ms", int(u.Wasted.Milliseconds()))}
+	}
+	x.end(s, err, append(ahead, text("codeagent.outcome", string(e.Outcome)), count("codeagent.refused", len(e.Refused)),
+		count("gen_ai.usage.input_tokens", e.Usage.Input), count("gen_ai.usage.output_tokens", e.Usage.Output))...)
 }
 
 // wanted counts what a request asks for, by kind.

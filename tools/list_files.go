@@ -55,7 +55,7 @@ func (t *listFilesTool) plan(a listFilesArguments) (*call, error) {
 		title += " (" + a.Glob + ")"
 	}
 	action := approvals.Action{Tool: "list_files", Kind: word.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
-	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	return &call{action: action, repeats: true, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, path, a.Depth, g)
 	}}, nil
 }

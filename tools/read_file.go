@@ -58,7 +58,7 @@ func (t *readFileTool) plan(a readFileArguments) (*call, error) {
 		title += fmt.Sprintf(" from line %d", a.Offset)
 	}
 	action := approvals.Action{Tool: "read_file", Kind: word.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
-	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	return &call{action: action, repeats: t.unsaved == nil, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, path, *v)
 	}}, nil
 }

@@ -69,7 +69,7 @@ func (t *searchTool) plan(a searchArguments) (*call, error) {
 		title += " (" + a.Glob + ")"
 	}
 	action := approvals.Action{Tool: "search", Kind: word.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{q.root}}
-	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	return &call{action: action, repeats: true, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, q)
 	}}, nil
 }

@@ -138,7 +138,7 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 			}
 		}
 		r, err := run(ctx, p, s, c)
-		if again != "" && r.Warning == "" {
+		if again != "" && r.Warning == "" && !s.Trial.ahead {
 			r.Warning = "The command ran again after the preview, because " + again + "."
 		}
 		if !p.Unconfined {

@@ -165,6 +165,8 @@ type Result struct {
 	// Limit is the limit that a command reached.
 	Limit   sandbox.Limit
 	Verdict sandbox.Verdict
+	// Kept: what Stage.Trial did was kept, and nothing ran again.
+	Kept    bool
 	Changes []event.FileChange
 	// Changed is what a command changed, as far as undo knows it.
 	Changed sandbox.Changes
@@ -316,6 +318,8 @@ type call struct {
 	run    func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error)
 	// command is what a call of the shell runs; nil for other tools.
 	command func(s Stage) exec.Command
+	// repeats: the call only reads, in the sandbox, and gives the same result while what it read is unchanged.
+	repeats bool
 }
 
 func (c *call) Action() approvals.Action { return c.action }
@@ -346,7 +350,10 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 	}
 	s.paused, s.check = p.Paused(), p.Check()
 	begun := time.Now()
-	r, err = c.run(ctx, policy, s)
+	var kept bool
+	if r, kept = s.Trial.kept(c, policy); !kept {
+		r, err = c.run(ctx, policy, s)
+	}
 	if r.Duration == 0 {
 		r.Duration = time.Since(begun)
 	}

@@ -2,21 +2,24 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"codeagent/approvals"
 	"codeagent/draft"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/exec"
+	"codeagent/exec/experiment"
 	"codeagent/sandbox"
 )
 
-// Trial is a run of a command on a draft while a question about it is open. A yes keeps what it did, and does not run
-// the command again, if that would do the same.
+// Trial is a run of a call on a draft while a question about it is open, or before a model makes it. A yes or the call
+// keeps what it did, and does not run it again, if that would do the same.
 //
 // Threat: the command is not trusted, and the person decides by what is shown of its run. So exactly these changes are
 // kept, under the permit's policy and by the file worker, and on any doubt the command runs.
@@ -26,6 +29,9 @@ type Trial struct {
 	command exec.Command
 	outcome exec.Outcome
 	changes []draft.Change
+	// read is the result of a call of a tool that only reads. ahead: nobody has seen the run.
+	read  Result
+	ahead bool
 }
 
 // Drafts makes drafts in Folder for commands of Runner, which over releases. Can reports whether that works.
@@ -43,18 +49,56 @@ func (s Stage) CanTry(c Call) bool {
 
 // Try runs the command of c on a draft under p.
 func (s Stage) Try(ctx context.Context, c Call, p sandbox.Policy) (*Trial, error) {
-	t := &Trial{policy: p, command: c.(*call).command(Stage{})}
+	own := c.(*call)
+	return s.try(&Trial{policy: p, command: own.command(Stage{})}, func(r *exec.Runner, t *Trial) (err error) {
+		run := t.command
+		run.Draft, run.Looked = t.draft, t.draft.Looked
+		t.outcome, err = r.Run(ctx, p, run, nil)
+		return err
+	})
+}
+
+// CanRunAhead reports whether c is a call that RunAhead can run: of a tool that only reads, or of a command that does
+// not go on after it.
+func (s Stage) CanRunAhead(c Call) bool {
+	own, ok := c.(*call)
+	return ok && (own.repeats || own.command != nil && !own.action.Background && own.action.Wish.Empty()) && s.Drafts != nil && s.Drafts.Can()
+}
+
+// RunAhead runs c on a draft under p at the lowest priority, before anybody makes the call. most bounds its time.
+func (s Stage) RunAhead(ctx context.Context, c Call, p sandbox.Policy, most time.Duration) (*Trial, error) {
+	own := c.(*call)
+	t := &Trial{policy: p, ahead: true, command: exec.Command{Dir: own.action.Folder}}
+	if own.command != nil {
+		t.command = own.command(Stage{})
+	}
+	ctx, full := context.WithTimeout(ctx, most)
+	defer full()
+	return s.try(t, func(r *exec.Runner, t *Trial) (err error) {
+		experiment.Watch(ctx, t.draft, t.draft.Free(), full)
+		r = r.Ahead(t.draft, t.draft.Looked)
+		if own.command != nil {
+			t.outcome, err = r.Run(ctx, p, t.command, nil)
+		} else {
+			begun := time.Now()
+			t.read, err = own.run(ctx, p, Stage{Exec: r, Mode: s.Mode, Blind: s.Blind, Asking: s.Asking})
+			t.read.Duration = time.Since(begun)
+		}
+		return errors.Join(err, context.Cause(ctx))
+	})
+}
+
+// try makes the draft of t, and calls run.
+func (s Stage) try(t *Trial, run func(*exec.Runner, *Trial) error) (*Trial, error) {
 	runner, over, err := s.Drafts.Runner()
 	if err != nil {
 		return nil, err
 	}
 	defer over()
-	if t.draft, err = draft.New(s.Drafts.Folder, t.command.Dir, t.command.Argv, p); err != nil {
+	if t.draft, err = draft.New(s.Drafts.Folder, t.command.Dir, t.command.Argv, t.policy); err != nil {
 		return nil, err
 	}
-	run := t.command
-	run.Draft, run.Looked = t.draft, t.draft.Looked
-	if t.outcome, err = runner.Run(ctx, p, run, nil); err == nil {
+	if err = run(runner, t); err == nil {
 		t.changes, err = t.draft.Changes()
 	}
 	if err != nil {
@@ -84,12 +128,27 @@ func (t *Trial) Again() string {
 	return t.draft.Stale(t.changes)
 }
 
+// kept is the result of c, which only reads, under p; ok is false if it has to run.
+func (t *Trial) kept(c *call, p sandbox.Policy) (r Result, ok bool) {
+	ok = t != nil && c.repeats && !t.read.Failed && reflect.DeepEqual(p, t.policy) && t.draft.Stale(t.changes) == ""
+	if ok {
+		r = t.read
+		r.Kept = true
+	}
+	return r, ok
+}
+
+// differs says why c has to run under p.
+func (t *Trial) differs(p sandbox.Policy, c exec.Command) string {
+	if was := t.command; c.Dir != was.Dir || c.Timeout != was.Timeout || !slices.Equal(c.Argv, was.Argv) || !reflect.DeepEqual(p, t.policy) {
+		return "it has other permissions now"
+	}
+	return t.Again()
+}
+
 // keep makes the changes in the files under p, for c. again says why c has to run.
 func (t *Trial) keep(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (r Result, again string, err error) {
-	if was := t.command; c.Dir != was.Dir || c.Timeout != was.Timeout || !slices.Equal(c.Argv, was.Argv) || !reflect.DeepEqual(p, t.policy) {
-		return r, "it has other permissions now", nil
-	}
-	if again = t.Again(); again != "" {
+	if again = t.differs(p, c); again != "" {
 		return r, again, nil
 	}
 	if c.Check != nil {
@@ -103,7 +162,8 @@ func (t *Trial) keep(ctx context.Context, p sandbox.Policy, s Stage, c exec.Comm
 	}
 	defer files.Close()
 	_, left, err := t.draft.Keep(ctx, files, t.changes)
-	if r = ran(t.outcome, t.outcome.Output.Text()); s.Output != nil {
+	r = ran(t.outcome, t.outcome.Output.Text())
+	if r.Kept = true; s.Output != nil {
 		s.Output(0, []byte(r.Output))
 	}
 	for _, l := range left { // something came between; to run it now would do the rest twice

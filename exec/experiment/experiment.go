@@ -215,7 +215,7 @@ func (t *Trial) run(ctx context.Context, p sandbox.Policy) *run {
 	if free < spaceLeft {
 		return nil
 	}
-	watch(ctx, d, free, full)
+	Watch(ctx, d, free, full)
 	if t.restore(ctx, p, d) != nil {
 		return nil
 	}
@@ -236,13 +236,13 @@ func (t *Trial) run(ctx context.Context, p sandbox.Policy) *run {
 	return r
 }
 
-// watch calls full once too much is written where d is, until ctx ends.
-func watch(ctx context.Context, d *draft.Draft, free uint64, full func()) {
+// Watch calls full once too much is written where d is, with free bytes free before, until ctx ends.
+func Watch(ctx context.Context, d *draft.Draft, free uint64, full func()) {
 	if d.Free()+maxChanges < free {
 		full()
 	}
 	if ctx.Err() == nil {
-		time.AfterFunc(5*time.Millisecond, func() { watch(ctx, d, free, full) })
+		time.AfterFunc(5*time.Millisecond, func() { Watch(ctx, d, free, full) })
 	}
 }
 

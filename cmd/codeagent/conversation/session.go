@@ -403,6 +403,7 @@ func Join(base *Base, screen Face) *Session {
 		Frontend: ses.face, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, Bounds: ses.Options.Bounds, Schema: ses.Options.Schema, Reviewer: ses.reviewer,
 		Parallel:     exec.AtOnce,
 		Search:       ses.Workspace.Config.MaySearch(),
+		Ahead:        ses.ahead(),
 		WholeAnswers: ses.Workspace.Config.Speculation != config.Decoding,
 		Instructions: func() string {
 			own := facts
