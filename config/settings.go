@@ -216,7 +216,7 @@ var settings = []setting{
 	{key: "backends.NAME.kind", choices: backendKinds,
 		doc: "What the backend NAME is: `native` or `bwrap`. `codeagent doctor` tries each backend that has a table."},
 	{key: "tools.NAME.enabled", wider: map[string]string{"false": "true"}, def: "true", narrower: true,
-		doc: "`false` hides the tool NAME (`shell`, `apply_patch`, `read_file`, `view_image`, `list_files`, `search`, `write_stdin`, `background`, `update_plan`, `ask_user`, `fetch_url`, `delegate`) from the model and refuses its calls."},
+		doc: "`false` hides the tool NAME (`shell`, `apply_patch`, `read_file`, `view_image`, `list_files`, `search`, `write_stdin`, `background`, `update_plan`, `ask_user`, `fetch_url`, `delegate`, `report_findings`, or one of an MCP server by its whole name: `[tools.docs__search]`) from the model and refuses its calls."},
 	{key: "context.compact_at", often: true, most: 95, def: "80",
 		doc: "How full the model's context may become, in percent of its limit, before the model writes a summary that stands for the conversation from then on. 0: only when the provider finds it too long, or `/compact` asks for it. The limit is `models.NAME.context`; where it is not known, 128,000 tokens."},
 	{key: "retry.patience_s", most: 24 * 3600, def: "0",

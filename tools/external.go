@@ -29,14 +29,14 @@ func (s *Set) Ready(ctx context.Context) error {
 	return s.others.Ready(ctx)
 }
 
-// external returns the tools of others that the set offers: none with the name of an own tool.
+// external returns the tools of others that the set offers: none with the name of an own tool, and none that is disabled.
 func (s *Set) external() []model.ToolSpec {
 	if s.others == nil {
 		return nil
 	}
 	var out []model.ToolSpec
 	for _, spec := range s.others.Specs() {
-		if s.own(spec.Name) < 0 {
+		if s.own(spec.Name) < 0 && !s.disabled[spec.Name] {
 			out = append(out, spec)
 		}
 	}

@@ -64,6 +64,11 @@ func TestExternal(t *testing.T) {
 	if !slices.Equal(g.planned, []string{"a__echo", "a__echo"}) {
 		t.Errorf("planned by the others: %q", g.planned)
 	}
+	s.disabled["a__echo"] = true
+	if _, err := s.Plan(model.ToolCall{Name: "a__echo", Arguments: "{}"}); err == nil || slices.Contains(s.Names(), "a__echo") || len(g.planned) != 2 {
+		t.Errorf("a disabled tool of a server was planned or offered: %v, %q", err, g.planned)
+	}
+	delete(s.disabled, "a__echo")
 	g.names = nil
 	if _, err := s.Plan(model.ToolCall{Name: "a__echo", Arguments: "{}"}); err == nil {
 		t.Error("a tool that is gone was planned")

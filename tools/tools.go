@@ -289,20 +289,20 @@ func (s *Set) Names() []string {
 // exist or is disabled.
 func (s *Set) Plan(c model.ToolCall) (Call, error) {
 	at := s.own(c.Name)
-	if at < 0 && s.others != nil {
+	if at < 0 && s.others != nil && !s.disabled[c.Name] {
 		if planned, ok, err := s.others.Plan(c); ok {
 			return planned, err
 		}
 	}
-	switch {
-	case at < 0:
+	if s.disabled[c.Name] {
+		return nil, fmt.Errorf("the tool %s is switched off in the user's settings; do without it: the tools are %s", c.Name, strings.Join(s.Names(), ", "))
+	}
+	if at < 0 {
 		hint := ""
 		if near := nearest(c.Name, s.Names()); near != "" {
 			hint = fmt.Sprintf(" Did you mean %s?", near)
 		}
 		return nil, fmt.Errorf("there is no tool %s; the tools are %s.%s", show(c.Name), strings.Join(s.Names(), ", "), hint)
-	case s.disabled[c.Name]:
-		return nil, fmt.Errorf("the tool %s is switched off in the user's settings; do without it: the tools are %s", c.Name, strings.Join(s.Names(), ", "))
 	}
 	planned, err := s.tools[at].plan(c.Arguments)
 	if err != nil {
