@@ -159,7 +159,7 @@ func WorkspaceWrite(roots ...string) Policy {
 func FullAccess() Policy { return Policy{Unconfined: true} }
 
 // Strict is the preset for untrusted programs: readable system folders and workspace, one writable
-// scratch folder, no network, one second of CPU time and 64 MiB of memory.
+// scratch folder, no network, one second of CPU time, 64 MiB of memory and 64 processes.
 func Strict(workspace, scratch string) Policy {
 	var p Policy
 	for _, dir := range SystemFolders {
@@ -167,7 +167,7 @@ func Strict(workspace, scratch string) Policy {
 	}
 	p.Read = append(p.Read, Root{Path: workspace})
 	p.Write = []Root{{Path: scratch}}
-	p.Limits = Limits{CPUSeconds: 1, Memory: 64 << 20}
+	p.Limits = Limits{CPUSeconds: 1, Memory: 64 << 20, Processes: 64}
 	return p
 }
 

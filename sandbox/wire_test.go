@@ -192,7 +192,7 @@ func TestStrict(t *testing.T) {
 			t.Errorf("%s: %v", access, got)
 		}
 	}
-	if p.Limits.CPUSeconds != 1 || p.Limits.Memory != 64<<20 {
+	if p.Limits != (sandbox.Limits{CPUSeconds: 1, Memory: 64 << 20, Processes: 64}) {
 		t.Errorf("limits %+v", p.Limits)
 	}
 }
