@@ -50,6 +50,8 @@ type Backend struct {
 	// groups and brokers.Files are shared by a backend and those apart from it, but for the Files of drafts. apart:
 	// another one closes groups; shares: another one closes Files.
 	groups *cgroup.Groups
+	// bound: commands without limits for a group of their own are in the session's.
+	bound bool
 	// outer, if set, makes mounts and namespaces in place of the keeper.
 	outer Outer
 	// view is set while the session works on a draft.
@@ -103,6 +105,10 @@ func New(o Options) (*Backend, error) {
 	helper := sync.OnceValues(o.openHelper)
 	b := &Backend{helper: helper, exe: exe, openFiles: o.OpenFiles, outside: netns.Outside{Lookup: o.Lookup, Proxy: o.Proxy}, groups: cgroup.New(cgroup.Kernel{}), globs: plan.NewGlobs(globWait), guards: map[string]*guard{}, holders: map[string]*holder{}}
 	b.brokers.Files = new(judge.Files)
+	if b.bound = o.Bound; o.Bound {
+		b.groups.Scope = func() (int, func(), error) { return startScope(scopePath, managers()) }
+		go b.groups.Open() // nothing waits for it
+	}
 	go helper() // ends by itself; at exit the kernel closes what nobody closed
 	if !o.Ahead {
 		return b, nil
@@ -140,7 +146,7 @@ func (b *Backend) beside(files *judge.Files) (*Backend, error) {
 			}
 			return img, err
 		}),
-		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup, Proxy: b.outside.Proxy}, groups: b.groups, globs: plan.NewGlobs(globWait), outer: b.outer, view: b.view, apart: true, shares: files == b.brokers.Files,
+		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup, Proxy: b.outside.Proxy}, groups: b.groups, bound: b.bound, globs: plan.NewGlobs(globWait), outer: b.outer, view: b.view, apart: true, shares: files == b.brokers.Files,
 		guards: map[string]*guard{}, holders: map[string]*holder{},
 	}
 	out.brokers.Files = files
@@ -250,6 +256,8 @@ func (b *Backend) factsFor(p resolved.Policy) (plan.Facts, error) {
 func (b *Backend) withPolicy(f plan.Facts, p resolved.Policy) plan.Facts {
 	if cgroup.Wanted(p.Limits) {
 		f.Groups = b.groups.Open()
+	} else if b.bound {
+		f.Groups = b.groups.Known()
 	}
 	if f.Namespaces {
 		f.Globs = b.globs.Find(p.DenyGlobs, plan.Searched(p))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"codeagent/linuxsandbox/broker/sockets"
+	"codeagent/linuxsandbox/cgroup"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -244,4 +245,23 @@ func filesystemOf(path string) string {
 		return "tmpfs"
 	}
 	return "disk"
+}
+
+// BenchmarkBounded measures what being born in the session's control group adds to a start: the same program
+// alternately there and in codeagent's own group.
+func BenchmarkBounded(b *testing.B) {
+	backend := newLayered(b, true, true)
+	defer backend.Close()
+	files := newWithoutControllers()
+	backend.groups = cgroup.New(files)
+	if f := backend.groups.Open(); f.Why != "" {
+		b.Skipf("not on this machine: %s", f.Why)
+	}
+	ws := b.TempDir()
+	cmd := sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: ws, Env: []string{"PATH=/bin:/usr/bin"}}
+	start := confined(b, backend, sandbox.WorkspaceWrite(ws), cmd)
+	bounded := func() { backend.bound = true; start() }
+	free := func() { backend.bound = false; start() }
+	plain, inGroup := inTurns(b, free, bounded, func() {})
+	reportAbove(b, plain, inGroup)
 }

@@ -304,7 +304,7 @@ func TestDeadBeforeTheProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := b.startKeeper(fds, false, &order, nil)
+	k, err := b.startKeeper(fds, false, &order, nil, -1)
 	if err != nil {
 		t.Fatal(err)
 	}

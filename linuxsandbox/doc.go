@@ -44,6 +44,9 @@ type Options struct {
 	// Ahead starts the first keeper of the session as soon as the helper is checked. It makes the
 	// namespaces while the caller still reads settings, and waits for the first Enforcement or Start.
 	Ahead bool
+	// Bound bounds all commands of the session together, where a control group can be had: see cgroup.Groups. It is made
+	// meanwhile, and Settled waits for it.
+	Bound bool
 	// OpenFiles is the soft limit of open files for commands; 0: that of this process.
 	OpenFiles uint64
 	// Lookup finds the addresses of host names that a policy allows; nil finds none. The caller

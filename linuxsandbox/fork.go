@@ -60,8 +60,9 @@ func (b *Backend) joinedBy(s *spec.Spec) *namespaces {
 }
 
 // forkKeeper starts the helper from the descriptor image. files become its descriptors from 0 on.
-// If outer is set, it is the command line of a program that starts the helper. If join is set, the helper is the first process of new namespaces, created inside the joined ones.
-func forkKeeper(image int, join *namespaces, files []int, setsid bool, outer []string) (int, error) {
+// If outer is set, it is the command line of a program that starts the helper. folder is the descriptor of the control
+// group in which the helper is born; -1: codeagent's. If join is set, the helper is the first process of new namespaces, created inside the joined ones.
+func forkKeeper(image int, join *namespaces, files []int, setsid bool, outer []string, folder int) (int, error) {
 	// The child's copies must not overwrite a file that it still needs.
 	high := make([]int, 0, len(files)+1)
 	defer func() {
@@ -76,7 +77,7 @@ func forkKeeper(image int, join *namespaces, files []int, setsid bool, outer []s
 		}
 		high = append(high, fd)
 	}
-	c := &kernel.Child{Name: "vfork"}
+	c := &kernel.Child{Name: "vfork", Group: max(folder, 0)}
 	if setsid {
 		c.Call("session", unix.SYS_SETSID)
 	}

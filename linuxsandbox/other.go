@@ -57,6 +57,9 @@ func (*Backend) MadeGit() []string { return nil }
 // Share does nothing.
 func (*Backend) Share(string) error { return nil }
 
+// Settled does nothing.
+func (*Backend) Settled() {}
+
 // Close does nothing.
 func (*Backend) Close() error { return nil }
 

@@ -116,7 +116,7 @@ func (b *Backend) probeInside() (f plan.Facts, err error) {
 		return f, startError(f.Outer, err)
 	}
 	defer null.Close()
-	k, err := b.startKeeper([]int{int(null.Fd()), int(null.Fd()), int(words.Fd())}, false, &order, argv)
+	k, err := b.startKeeper([]int{int(null.Fd()), int(null.Fd()), int(words.Fd())}, false, &order, argv, -1)
 	if err != nil {
 		return f, startError(f.Outer, err)
 	}

@@ -28,6 +28,8 @@ type keeperProcess struct {
 	contained bool
 	// outer means that another program starts it.
 	outer bool
+	// bounded means that it was born in the session's control group.
+	bounded bool
 
 	mu       sync.Mutex
 	sock     int  // -1 when closed; guarded by mu for writing and closing
@@ -153,6 +155,7 @@ type process struct {
 	guards     []*guard
 	holders    []*holder
 	group      *cgroup.Group // nil if no limit needs one
+	mark       cgroup.Mark   // of the session's group at the start
 
 	outer []string // the command line of Backend.outer
 
@@ -201,6 +204,9 @@ func (p *process) follow(stop func() bool) {
 		p.status = sandbox.Status{Exit: got.Exit, Signal: got.Signal, Limit: got.Limit}
 	}
 	p.failed = p.status.Exit != 0
+	if p.failed && p.group == nil && p.backend.bound {
+		limit = p.backend.groups.Since(p.mark)
+	}
 	if p.failed && p.status.Limit == "" {
 		p.status.Limit = limit
 	}

@@ -137,7 +137,7 @@ func (b *Backend) openSession(hostPIDs bool) (o firstKeeper, err error) {
 		fd := int(null.Fd())
 		files := []int{fd, fd, fd, control}
 		if v := b.view; v != nil { // only in its user namespace can it be joined
-			return forkKeeper(helper.fd, &namespaces{user: v.user, net: -1, mount: v.mount, newNet: true, hostPIDs: hostPIDs}, files, false, nil)
+			return forkKeeper(helper.fd, &namespaces{user: v.user, net: -1, mount: v.mount, newNet: true, hostPIDs: hostPIDs}, files, false, nil, -1)
 		}
 		return cloneKeeper(helper.fd, o.made, hostPIDs, files)
 	})
@@ -215,7 +215,7 @@ func (b *Backend) startProbe(order *spec.Spec) (*keeperProcess, error) {
 	}
 	defer null.Close()
 	fd := int(null.Fd())
-	k, err := b.startKeeper([]int{fd, fd, fd}, false, order, nil)
+	k, err := b.startKeeper([]int{fd, fd, fd}, false, order, nil, -1)
 	if err != nil {
 		return nil, startError("helper", err)
 	}

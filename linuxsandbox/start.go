@@ -78,8 +78,11 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 		ready.Mounts.ForCommand(cmd)
 		ready.Spec.Unreadable = slices.Concat(ready.Spec.Unreadable, b.showNamed(proc, ready.Mounts, cmd.Named, f.Broker))
 	}
+	folder := -1
 	if ready.Group {
 		proc.group, err = b.groups.Add(p.Limits)
+	} else if b.bound {
+		folder, proc.mark = b.groups.Folder(), b.groups.Mark()
 	}
 	if err != nil {
 		err = startError("cgroup", err)
@@ -88,7 +91,7 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 			proc.outer, err = b.enclosure(&ready.Spec, ready.Mounts, p.Read)
 		}
 		if err == nil {
-			err = b.launch(ctx, proc, ready.Spec, cmd, one)
+			err = b.launch(ctx, proc, ready.Spec, cmd, one, folder)
 		} else {
 			err = startError(b.Name(), err)
 		}
@@ -165,8 +168,9 @@ func (b *Backend) enter(p resolved.Policy, ready *plan.Plan) (*process, error) {
 	return proc, nil
 }
 
-// launch starts the keeper and takes it through the handshake. After an error nothing runs.
-func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cmd sandbox.Command, one *first) error {
+// launch starts the keeper, in the control group with the descriptor folder (-1: none), and takes it through the
+// handshake. After an error nothing runs.
+func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cmd sandbox.Command, one *first, folder int) error {
 	files, closeNull, err := standardFiles(cmd)
 	if err != nil {
 		return startError("files", err)
@@ -211,13 +215,15 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 	var k *keeperProcess
 	if one != nil {
 		k, err = one.take(&order)
-	} else if k, err = b.startKeeper(fds, cmd.Foreground, &order, proc.outer); err != nil {
+	} else if k, err = b.startKeeper(fds, cmd.Foreground, &order, proc.outer, folder); err != nil {
 		err = startError("helper", err)
 	}
 	if err != nil {
 		return err
 	}
-	proc.keeper = k
+	if proc.keeper = k; b.bound && proc.group == nil && !k.bounded {
+		go b.groups.Take(k.pid) // ends with the keeper's last fork; a start does not wait for a move
+	}
 	stop := context.AfterFunc(ctx, proc.Kill)
 	err = proc.handshake(ctx, order, fds, cmd, one)
 	if err != nil {
@@ -277,13 +283,16 @@ func isLoose(fd int) bool {
 var keeperEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GOTRACEBACK=none"}
 
 // startKeeper starts a keeper that joins the namespaces of the session. The first three files become
-// its descriptors 0 to 2, and the others those behind the control socket. outer is as for forkKeeper.
-func (b *Backend) startKeeper(files []int, foreground bool, order *spec.Spec, outer []string) (*keeperProcess, error) {
+// its descriptors 0 to 2, and the others those behind the control socket. outer and folder are as for forkKeeper.
+func (b *Backend) startKeeper(files []int, foreground bool, order *spec.Spec, outer []string, folder int) (*keeperProcess, error) {
 	k, err := b.newKeeper(outer != nil || order.Mounts != nil && !order.Mounts.HostProc, func(helper image, control int) (int, error) {
-		return forkKeeper(helper.fd, b.joinedBy(order), slices.Insert(slices.Clone(files), spec.ControlFD, control), !foreground, outer)
+		return forkKeeper(helper.fd, b.joinedBy(order), slices.Insert(slices.Clone(files), spec.ControlFD, control), !foreground, outer, folder)
 	})
+	if err != nil && folder >= 0 && !errors.Is(err, unix.EAGAIN) { // old filters of containers know no clone3
+		return b.startKeeper(files, foreground, order, outer, -1)
+	}
 	if err == nil {
-		k.outer = outer != nil
+		k.outer, k.bounded = outer != nil, folder >= 0
 	}
 	return k, err
 }

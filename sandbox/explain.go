@@ -124,6 +124,7 @@ var layerWorth = map[string]struct {
 		{what: "limit on the memory of all processes together", weakness: "memory-limit", how: noLimit},
 		{what: "limit on the number of processes", weakness: "process-limit", how: noLimit},
 		{what: "limit on the share of processor time", weakness: "cpu-share", how: noLimit},
+		{what: "a bound on all commands of a session together: three quarters of memory and swap, and 4,096 tasks", how: "start codeagent in a group of its own: systemd-run --user --scope -p Delegate=yes codeagent"},
 	}},
 	"seatbelt": {"the whole policy, as a profile of the system's own sandbox", nil},
 }

@@ -2,19 +2,22 @@
 
 // Package cgroup limits memory, processes and the share of processor time of a command with all its
 // descendants, by control groups of version 2. They work where codeagent's own group is delegated to
-// it (systemd-run --scope -p Delegate=yes). codeagent finds that out by trying: it makes a group,
-// sets limits, reads them back and removes the group.
+// it (systemd-run --scope -p Delegate=yes), or where a service manager delegates another one to it
+// (Groups.Scope). codeagent finds that out by trying: it makes a group, sets limits, reads them back and
+// removes the group.
 //
 //	own group              controllers are switched on here
-//	   codeagent-PID       codeagent itself: a group that hands controllers on
-//	                       may not hold a process
-//	   codeagent-PID-N     a command, whose first process joins by itself, right
+//	   codeagent-PID       codeagent itself, or what keeps the other group: a group that
+//	                       hands controllers on may not hold a process
+//	   codeagent-PID-0     all commands without a limit of their own, keepers too (shared.go)
+//	   codeagent-PID-N     a command with one, whose first process joins by itself, right
 //	                       before exec: the keeper counts for nothing in it
 //
-// Nothing of this is touched until a policy sets such a limit.
+// Nothing of this is touched until a policy sets such a limit, or a session wants the shared group.
 package cgroup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,6 +27,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
@@ -84,6 +88,8 @@ func limitFiles(l sandbox.Limits, f Facts) []limitFile {
 type Files interface {
 	Read(path string) (string, error)
 	Write(path, text string) error
+	// Writable returns nil if the file may be opened to write.
+	Writable(path string) error
 	Mkdir(path string) error
 	Rmdir(path string) error
 	List(path string) ([]string, error)
@@ -91,13 +97,24 @@ type Files interface {
 
 // Groups are the control groups of a session.
 type Groups struct {
+	// Scope starts a process that only waits, in a group that a service manager delegates to this user. It is used where
+	// codeagent's own is not delegated; nil: there is none. Set it before Open.
+	Scope func() (pid int, end func(), err error)
+
 	files Files
-	once  sync.Once
-	facts Facts
-	// own is codeagent's group. leaf is the group below it that codeagent moved into, and on lists
+	// opening guards the fields after it. They do not change once ready is set.
+	opening sync.Mutex
+	ready   atomic.Bool
+	facts   Facts
+	// own is codeagent's group, or that of Scope. leaf is the group below it that the process moved went into, and on lists
 	// the controllers that codeagent switched on. They are "" and nil if it did neither.
 	own, leaf string
+	moved     int
 	on        []string
+	end       func()
+	defaults  sandbox.Limits
+	// shared is nil while or where there is none.
+	shared atomic.Pointer[Group]
 
 	mu     sync.Mutex
 	number int
@@ -111,27 +128,77 @@ var controllers = []string{"memory", "pids", "cpu"}
 
 // Open finds out, once, which limits groups enforce here.
 func (g *Groups) Open() Facts {
-	g.once.Do(func() {
+	g.opening.Lock()
+	defer g.opening.Unlock()
+	if !g.ready.Load() {
 		if err := g.try(); err != nil {
 			g.leave()
 			g.facts = Facts{Why: err.Error()}
 		}
 		g.facts.Tried = true
-	})
+		g.ready.Store(true)
+	}
 	return g.facts
 }
 
-// Close moves codeagent back into its original group.
+// Known is Open, but the zero value while that is not done.
+func (g *Groups) Known() Facts {
+	if !g.ready.Load() {
+		return Facts{}
+	}
+	return g.facts
+}
+
+// Close moves codeagent back into its original group. It waits for no Open: what that makes is gone with codeagent,
+// or swept away by the next one.
 func (g *Groups) Close() {
-	g.once.Do(func() { g.facts.Why = "the session is closed" })
+	if !g.opening.TryLock() {
+		return
+	}
+	defer g.opening.Unlock()
+	if !g.ready.Load() {
+		g.facts = Facts{Tried: true, Why: "the session is closed"}
+		g.ready.Store(true)
+	}
 	g.leave()
 }
 
+// try uses codeagent's own group, else one that a service manager delegates.
 func (g *Groups) try() error {
-	own, err := g.locate()
+	own, err := g.locate("self")
 	if err != nil {
 		return err
 	}
+	// A process may leave a group only by way of one above both, which must be this user's.
+	if err = g.use(own, os.Getpid()); err == nil || g.Scope == nil || g.files.Writable(filepath.Dir(own)+"/cgroup.procs") != nil {
+		return err
+	}
+	g.leave()
+	pid, end, failed := g.Scope()
+	if failed != nil {
+		return fmt.Errorf("%w; %w", err, failed)
+	}
+	g.end = end
+	scope, failed := g.locate(strconv.Itoa(pid))
+	if failed == nil {
+		failed = g.files.Writable(above(own, scope) + "/cgroup.procs")
+	}
+	if failed == nil {
+		failed = g.use(scope, pid)
+	}
+	return failed
+}
+
+// above is the nearest folder that contains both.
+func above(a, b string) string {
+	for !sandbox.Covers(a, b) {
+		a = filepath.Dir(a)
+	}
+	return a
+}
+
+// use makes own the group of all others. pid is the process in it.
+func (g *Groups) use(own string, pid int) error {
 	g.own = own
 	text, err := g.files.Read(own + "/cgroup.controllers")
 	if err != nil {
@@ -143,7 +210,7 @@ func (g *Groups) try() error {
 		return errors.New("the control group of codeagent has none of the controllers " + strings.Join(controllers, ", "))
 	}
 	g.sweep()
-	if err := g.switchOn(have); err != nil {
+	if err := g.switchOn(have, pid); err != nil {
 		return err
 	}
 	g.facts = Facts{Memory: slices.Contains(have, "memory"), Processes: slices.Contains(have, "pids"), CPU: slices.Contains(have, "cpu")}
@@ -163,12 +230,12 @@ func (g *Groups) try() error {
 			return fmt.Errorf("a control group did not take %s: %q, %v", file.name, strings.TrimSpace(got), err)
 		}
 	}
-	return nil
+	return g.share()
 }
 
-// locate finds the folder of codeagent's own group.
-func (g *Groups) locate() (string, error) {
-	own, err := g.files.Read("/proc/self/cgroup")
+// locate finds the folder of the group of a process.
+func (g *Groups) locate(process string) (string, error) {
+	own, err := g.files.Read("/proc/" + process + "/cgroup")
 	if err != nil {
 		return "", err
 	}
@@ -200,8 +267,11 @@ func folder(own, mounts string) (string, error) {
 	return "", errors.New("codeagent is in no control group of version 2 that is mounted")
 }
 
-// switchOn enables controllers for the groups below codeagent's own.
-func (g *Groups) switchOn(want []string) error {
+// errShared is the error where moving codeagent would not empty its group.
+var errShared = errors.New("other programs are in codeagent's control group")
+
+// switchOn enables controllers for the groups below own, where pid may be the only process.
+func (g *Groups) switchOn(want []string, pid int) error {
 	text, err := g.files.Read(g.own + "/cgroup.subtree_control")
 	if err != nil {
 		return err
@@ -213,17 +283,20 @@ func (g *Groups) switchOn(want []string) error {
 	turn := func() error { return g.files.Write(g.own+"/cgroup.subtree_control", "+"+strings.Join(want, " +")) }
 	err = turn()
 	if errors.Is(err, unix.EBUSY) {
-		// The group holds processes. If codeagent is the only one, it moves to a leaf.
+		// The group holds processes. A move takes milliseconds, and does not help if there are others.
+		if in, _ := g.files.Read(g.own + "/cgroup.procs"); len(strings.Fields(in)) > 1 {
+			return errShared
+		}
 		leaf := g.own + "/" + name()
 		if err := g.files.Mkdir(leaf); err != nil {
 			return err
 		}
-		g.leaf = leaf
-		if err := g.files.Write(leaf+"/cgroup.procs", strconv.Itoa(os.Getpid())); err != nil {
+		g.leaf, g.moved = leaf, pid
+		if err := g.files.Write(leaf+"/cgroup.procs", strconv.Itoa(pid)); err != nil {
 			return err
 		}
 		if err = turn(); errors.Is(err, unix.EBUSY) {
-			return errors.New("other programs are in codeagent's control group")
+			return errShared
 		}
 	}
 	if err == nil {
@@ -232,17 +305,24 @@ func (g *Groups) switchOn(want []string) error {
 	return err
 }
 
-// leave undoes switchOn. If a step fails, at worst an empty group stays. The next codeagent started
+// leave undoes use. If a step fails, at worst an empty group stays. The next codeagent started
 // in this group sweeps it away.
 func (g *Groups) leave() {
+	if c := g.shared.Swap(nil); c != nil {
+		unix.Close(c.folder())
+		_ = g.files.Rmdir(c.path)
+	}
 	if len(g.on) > 0 {
 		_ = g.files.Write(g.own+"/cgroup.subtree_control", "-"+strings.Join(g.on, " -"))
 	}
 	if g.leaf != "" {
-		_ = g.files.Write(g.own+"/cgroup.procs", strconv.Itoa(os.Getpid()))
+		_ = g.files.Write(g.own+"/cgroup.procs", strconv.Itoa(g.moved))
 		_ = g.files.Rmdir(g.leaf)
 	}
-	g.on, g.leaf = nil, ""
+	if g.end != nil {
+		g.end()
+	}
+	g.on, g.leaf, g.end = nil, "", nil
 }
 
 const prefix = "codeagent-"
@@ -267,8 +347,9 @@ func (g *Groups) sweep() {
 
 // Group is the control group of one command.
 type Group struct {
-	files Files
-	path  string
+	files  Files
+	path   string
+	folder func() int // the descriptor of path, of the shared group
 }
 
 // Add creates the group of a command.
@@ -280,14 +361,22 @@ func (g *Groups) Add(l sandbox.Limits) (*Group, error) {
 	if err := c.files.Mkdir(c.path); err != nil {
 		return nil, err
 	}
-	for _, file := range limitFiles(l, g.facts) {
-		err := c.files.Write(c.path+"/"+file.name, file.value)
-		if err != nil && !(file.optional && errors.Is(err, fs.ErrNotExist)) {
-			c.End()
-			return nil, err
-		}
+	l.Memory, l.Processes = cmp.Or(l.Memory, g.defaults.Memory), cmp.Or(l.Processes, g.defaults.Processes)
+	if err := c.set(limitFiles(l, g.facts)); err != nil {
+		c.End()
+		return nil, err
 	}
 	return c, nil
+}
+
+func (c *Group) set(files []limitFile) error {
+	for _, file := range files {
+		err := c.files.Write(c.path+"/"+file.name, file.value)
+		if err != nil && !(file.optional && errors.Is(err, fs.ErrNotExist)) {
+			return err
+		}
+	}
+	return nil
 }
 
 // Door opens the file to which a process writes "0" to join the group.
@@ -309,15 +398,7 @@ func (c *Group) End() sandbox.Limit {
 	if c == nil {
 		return ""
 	}
-	limit := sandbox.Limit("")
-	for _, one := range []struct {
-		file, field string
-		limit       sandbox.Limit
-	}{{"pids.events", "max", sandbox.LimitProcesses}, {"memory.events", "oom_kill", sandbox.LimitMemory}} {
-		if c.count(one.file, one.field) > 0 {
-			limit = one.limit
-		}
-	}
+	limit := c.since(Mark{})
 	for round := range goneRounds {
 		if err := c.files.Rmdir(c.path); !errors.Is(err, unix.EBUSY) {
 			break
@@ -328,6 +409,24 @@ func (c *Group) End() sandbox.Limit {
 		kernel.Pause()
 	}
 	return limit
+}
+
+// Mark is how often limits of a group were reached.
+type Mark struct{ refused, killed int }
+
+func (c *Group) mark() Mark {
+	return Mark{c.count("pids.events", "max"), c.count("memory.events", "oom_kill")}
+}
+
+// since is the limit that was reached after m, or "".
+func (c *Group) since(m Mark) sandbox.Limit {
+	switch now := c.mark(); {
+	case now.killed > m.killed:
+		return sandbox.LimitMemory
+	case now.refused > m.refused:
+		return sandbox.LimitProcesses
+	}
+	return ""
 }
 
 // count reads one counter of a file of counters.
@@ -367,6 +466,9 @@ func (Kernel) Write(path, text string) error {
 	_, err = f.WriteString(text)
 	return errors.Join(err, f.Close())
 }
+
+// Writable is part of Files.
+func (Kernel) Writable(path string) error { return unix.Access(path, unix.W_OK) }
 
 // Mkdir is part of Files.
 func (Kernel) Mkdir(path string) error { return os.Mkdir(path, 0o755) }

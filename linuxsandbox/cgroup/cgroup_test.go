@@ -25,6 +25,7 @@ type kernelTree struct {
 	// procs are the processes of each group, by its path.
 	procs    map[string][]string
 	readOnly bool
+	foreign  string // the group that belongs to somebody else, with those above it
 }
 
 const treeTop = "/sys/fs/cgroup"
@@ -33,6 +34,7 @@ const treeTop = "/sys/fs/cgroup"
 func newTree(controllers string, others ...string) *kernelTree {
 	g := &kernelTree{files: map[string]string{
 		"/proc/self/cgroup":    "4:memory:/elsewhere\n0::/run.scope\n",
+		"/proc/meminfo":        "MemTotal:       16000 kB\nMemFree: 1 kB\nSwapTotal:      4000 kB\n",
 		"/proc/self/mountinfo": "30 1 0:26 / " + treeTop + " rw,nosuid - cgroup2 cgroup2 rw\n",
 	}, procs: map[string][]string{}}
 	g.group("/run.scope", controllers)
@@ -48,6 +50,9 @@ func (g *kernelTree) group(path, controllers string) {
 }
 
 func (g *kernelTree) Read(path string) (string, error) {
+	if filepath.Base(path) == "cgroup.procs" {
+		return strings.Join(g.procs[filepath.Dir(path)], "\n"), nil
+	}
 	text, ok := g.files[path]
 	if !ok {
 		return "", &fs.PathError{Op: "open", Path: path, Err: unix.ENOENT}
@@ -90,6 +95,13 @@ func (g *kernelTree) Write(path, text string) error {
 	return nil
 }
 
+func (g *kernelTree) Writable(path string) error {
+	if dir := filepath.Dir(path); g.foreign != "" && sandbox.Covers(dir, treeTop+g.foreign) {
+		return unix.EACCES
+	}
+	return nil
+}
+
 func (g *kernelTree) Mkdir(path string) error {
 	if g.readOnly {
 		return &fs.PathError{Op: "mkdir", Path: path, Err: unix.EACCES}
@@ -97,7 +109,7 @@ func (g *kernelTree) Mkdir(path string) error {
 	on := g.files[filepath.Dir(path)+"/cgroup.subtree_control"]
 	g.group(strings.TrimPrefix(path, treeTop), strings.TrimSpace(on))
 	for controller, files := range map[string][]string{
-		"memory": {"memory.max", "memory.oom.group", "memory.events"}, "pids": {"pids.max", "pids.events"}, "cpu": {"cpu.max"},
+		"memory": {"memory.max", "memory.swap.max", "memory.oom.group", "memory.events"}, "pids": {"pids.max", "pids.events"}, "cpu": {"cpu.max"},
 	} {
 		if slices.Contains(strings.Fields(on), controller) {
 			for _, name := range files {
@@ -171,6 +183,13 @@ func TestGroupsByDoing(t *testing.T) {
 				if got, _ := row.tree.Read(c.path + "/cpu.max"); row.want.CPU && got != "150000 100000\n" {
 					t.Errorf("cpu.max is %q", got)
 				}
+				shared := strings.TrimSuffix(c.path, filepath.Base(c.path)) + name() + "-0"
+				if got := row.tree.files[shared+"/memory.max"] + row.tree.files[shared+"/memory.swap.max"]; got != "12288000\n3072000\n" {
+					t.Errorf("the shared group has memory and swap %q", got)
+				}
+				if got := row.tree.files[shared+"/pids.max"] + row.tree.files[c.path+"/pids.max"]; row.want.Processes && got != "4096\n4096\n" {
+					t.Errorf("pids.max of the shared group and of one without such a limit: %q", got)
+				}
 				row.tree.procs[c.path] = []string{"4711"}
 				row.tree.files[c.path+"/memory.events"] = "low 0\noom 1\noom_kill 1\n"
 				if limit := c.End(); limit != sandbox.LimitMemory {
@@ -180,6 +199,58 @@ func TestGroupsByDoing(t *testing.T) {
 			g.Close()
 			if after := fmt.Sprint(row.tree.files, row.tree.procs); after != before {
 				t.Errorf("left behind:\n%s\nbefore:\n%s", after, before)
+			}
+		})
+	}
+}
+
+// TestScope: where codeagent's own group is not delegated, the one that a service manager makes is used, if a process
+// can get there.
+func TestScope(t *testing.T) {
+	for _, row := range []struct {
+		name, own, foreign string
+		started            bool
+		why                string
+	}{
+		{"a terminal below the user's manager", "/user/app/term", "/user.slice", true, ""},
+		{"a login", "/user.slice/session", "/user.slice", false, "other programs"},
+		{"the manager's groups are elsewhere", "/mine/app/term", "/user", true, "permission denied"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tree := newTree("cpu memory pids", "1")
+			tree.foreign = row.foreign
+			self := strconv.Itoa(os.Getpid())
+			tree.group(row.own, "cpu memory pids")
+			tree.procs[treeTop+"/run.scope"], tree.procs[treeTop+row.own] = nil, []string{"1", self}
+			tree.files[treeTop+"/user/app/made/pids.max"], tree.files[treeTop+"/user/app/pids.max"] = "max\n", "1000\n"
+			tree.files["/proc/self/cgroup"] = "0::" + row.own + "\n"
+			started, ended := false, false
+			g := New(tree)
+			g.Scope = func() (int, func(), error) {
+				started = true
+				tree.group("/user/app/made", "cpu memory pids")
+				tree.procs[treeTop+"/user/app/made"] = []string{"77"}
+				tree.files["/proc/77/cgroup"] = "0::/user/app/made\n"
+				return 77, func() { ended = true }, nil
+			}
+			got := g.Open()
+			if started != row.started || got.Memory != (row.why == "") || !strings.Contains(got.Why, row.why) {
+				t.Errorf("started %v, %+v", started, got)
+			}
+			if before := g.Mark(); got.Memory {
+				tree.files[g.shared.Load().path+"/pids.events"] = "max 3\n"
+				if limit := g.Since(before); limit != sandbox.LimitProcesses || g.Since(g.Mark()) != "" {
+					t.Errorf("reached %q", limit)
+				}
+				if got := tree.files[g.shared.Load().path+"/pids.max"]; got != "750\n" {
+					t.Errorf("pids.max below a group with 1000: %q", got)
+				}
+				if !slices.Equal(tree.procs[treeTop+row.own], []string{"1", self}) {
+					t.Error("codeagent was moved")
+				}
+			}
+			if g.Close(); ended != started {
+				t.Errorf("ended %v", ended)
 			}
 		})
 	}

@@ -26,12 +26,15 @@ type Child struct {
 	Flags uintptr
 	// ID is the pidfd if Flags has CLONE_PIDFD.
 	ID int32
+	// Group is the descriptor of the control group in which the child is born; 0: that of its parent.
+	Group int
 	// Next is started by this child after its calls, as another child of the same parent. This
 	// child then ends. Without Next it executes the program of Exec, if there is one.
 	Next *Child
 	// Result is that of the last call.
 	Result uintptr
 
+	args              [11]uint64 // of clone3
 	calls             []Call
 	pinned            []unsafe.Pointer
 	paths, argv, envv []*byte
@@ -176,14 +179,16 @@ const vforkFlags = unix.CLONE_VM | unix.CLONE_VFORK | uintptr(unix.SIGCHLD)
 //go:noinline
 //go:norace
 func fork(c *Child) (pid, errno uintptr) {
-	pid, errno = vfork(unix.SYS_CLONE, vforkFlags|c.Flags, 0, uintptr(unsafe.Pointer(&c.ID)))
+	trap, flags, size, id := c.clone(0)
+	pid, errno = vfork(trap, flags, size, id)
 	if errno != 0 || pid != 0 {
 		return pid, errno
 	}
 	c.perform()
 	if c.errno == 0 && c.Next != nil {
 		c = c.Next
-		pid, errno = vfork(unix.SYS_CLONE, vforkFlags|unix.CLONE_PARENT|unix.CLONE_PARENT_SETTID|c.Flags, 0, uintptr(unsafe.Pointer(&c.ID)))
+		trap, flags, size, id = c.clone(unix.CLONE_PARENT | unix.CLONE_PARENT_SETTID)
+		pid, errno = vfork(trap, flags, size, id)
 		switch {
 		case errno != 0:
 			c.failed, c.errno = -1, syscall.Errno(errno)
@@ -200,6 +205,23 @@ func fork(c *Child) (pid, errno uintptr) {
 		// thread.
 		_, _, _ = syscall.RawSyscall6(unix.SYS_EXIT, 1, 0, 0, 0, 0, 0)
 	}
+}
+
+// clone returns the arguments of vfork: those of clone(2), or with a Group those of clone3 (struct clone_args and its size).
+//
+//go:nosplit
+//go:norace
+func (c *Child) clone(more uintptr) (trap, flags, size, id uintptr) {
+	flags, id = vforkFlags|c.Flags|more, uintptr(unsafe.Pointer(&c.ID))
+	if c.Group == 0 {
+		return unix.SYS_CLONE, flags, 0, id
+	}
+	signal := flags & 0xff // CSIGNAL
+	if more&unix.CLONE_PARENT != 0 {
+		signal = 0 // the parent's, as clone(2) does by itself
+	}
+	c.args = [11]uint64{0: uint64(flags&^0xff) | unix.CLONE_INTO_CGROUP, 1: uint64(id), 3: uint64(id), 4: uint64(signal), 10: uint64(c.Group)}
+	return unix.SYS_CLONE3, uintptr(unsafe.Pointer(&c.args)), unsafe.Sizeof(c.args), 0
 }
 
 // perform makes the calls until one fails.

@@ -89,6 +89,7 @@ func describeSandbox(ctx context.Context, b *workspace.Workspace, w io.Writer) (
 		describeAppArmor(ctx, w, layers, appArmorFile, selfPath())
 		return 0, nil
 	}
+	b.Settle()
 	describeLayers(w, b.Enforcement)
 	describeAppArmor(ctx, w, b.Enforcement.Layers, appArmorFile, selfPath())
 	describeEvidence(b, w)

@@ -26,7 +26,7 @@ import (
 // Linux prepares the Linux backend. It begins to copy the helper and to check its sum, and starts the session's first keeper, which takes some milliseconds. The earlier it
 // is called, the less there is to wait for.
 func Linux(p cli.Process) (*linuxsandbox.Backend, error) {
-	return linuxsandbox.New(linuxsandbox.Options{HelperSum: p.HelperSum, OpenFiles: p.OpenFiles, Ahead: true, Lookup: net.DefaultResolver.LookupNetIP, Proxy: proxyOf(httpproxy.FromEnvironment().ProxyFunc())})
+	return linuxsandbox.New(linuxsandbox.Options{HelperSum: p.HelperSum, OpenFiles: p.OpenFiles, Ahead: true, Bound: true, Lookup: net.DefaultResolver.LookupNetIP, Proxy: proxyOf(httpproxy.FromEnvironment().ProxyFunc())})
 }
 
 // proxyOf finds the proxy of the environment for a host: HTTP_PROXY is for port 80, HTTPS_PROXY for all others.
@@ -123,6 +123,17 @@ func (ws *Workspace) TryBwrap() (sandbox.Enforcement, error) {
 	}
 	defer made.Close()
 	return exec.New(exec.Options{Backend: made}).Enforcement(ws.Policy)
+}
+
+// Settle waits until it is known whether commands of the session are bounded together, and says so in Enforcement.
+func (ws *Workspace) Settle() {
+	if ws.linux == nil || ws.used == nil {
+		return
+	}
+	ws.linux.Settled()
+	if e, err := exec.New(exec.Options{Backend: ws.used}).Enforcement(ws.Policy); err == nil {
+		ws.Enforcement = e
+	}
 }
 
 // locks is the file of the locks against other sessions.
