@@ -220,13 +220,19 @@ func (a *Agent) endedWords(e event.BackgroundEnded) string {
 type output struct {
 	emit   func(event.Event)
 	callID string
+	stream string
 	base   int64 // the offset where the run began
 	end    int64 // the end of what was reported
+}
+
+// of is the sink of one stream.
+func (o *output) of(stream string) func(offset int64, data []byte) {
+	return (&output{emit: o.emit, callID: o.callID, stream: stream}).sink
 }
 
 // sink is an exec.Sink.
 func (o *output) sink(offset int64, data []byte) {
 	offset += o.base
-	o.emit(event.ToolOutput{CallID: o.callID, Offset: offset, Data: data, Skipped: offset - o.end})
+	o.emit(event.ToolOutput{CallID: o.callID, Stream: o.stream, Offset: offset, Data: data, Skipped: offset - o.end})
 	o.end = offset + int64(len(data))
 }

@@ -211,7 +211,7 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 	cfg := c.turn.agent.cfg
 	stage := cfg.stage()
 	out.base = out.end
-	stage.Output = out.sink
+	stage.Output, stage.Stream = out.sink, out.of
 	stage.Trial, c.trial = c.trial, nil
 	defer stage.Trial.Drop()
 	if held != nil {

@@ -31,6 +31,8 @@ type Config struct {
 	Context  compaction `toml:"context"`
 	// PatienceSeconds is retry.patience_s; 0: unset, see Patience.
 	PatienceSeconds int64 `toml:"retry.patience_s"`
+	// Streams is exec.streams, "together" or Apart.
+	Streams string `toml:"exec.streams"`
 	// Speculation is speculation.mode, "off" or Decoding.
 	Speculation string `toml:"speculation.mode"`
 	// Patterns is speculation.patterns, "off", PatternReads or "drafts".
@@ -117,6 +119,9 @@ type Sandbox struct {
 	Limits      Limits `toml:"limits"`
 	Env         Env    `toml:"env"`
 }
+
+// Apart is a value of exec.streams.
+const Apart = "apart"
 
 // Decoding is a value of speculation.mode.
 const Decoding = "decoding"

@@ -221,6 +221,8 @@ var settings = []setting{
 		doc: "How full the model's context may become, in percent of its limit, before the model writes a summary that stands for the conversation from then on. 0: only when the provider finds it too long, or `/compact` asks for it. The limit is `models.NAME.context`; where it is not known, 128,000 tokens."},
 	{key: "retry.patience_s", most: 24 * 3600, def: "0",
 		doc: "How many seconds a request waits and is tried again while the provider is busy (429), fails (5xx) or cannot be reached. Where nothing listens on this machine it is tried three times. A longer wait that the provider asks for ends it at once. 0: 120 without a screen, 60 with one, where Esc ends it."},
+	{key: "exec.streams", choices: []string{"together", Apart}, def: `"together"`,
+		doc: "`apart` gives stdout and stderr of the model's commands a pipe each, and the `item.updated` lines of `codeagent exec --json` carry their `stream`. The order between the two is lost then, for the model too: each is in order. Not for commands with a terminal."},
 	{key: "speculation.mode", choices: []string{"off", Decoding}, def: `"decoding"`,
 		doc: "When tool calls start. `decoding`: while the answer is still coming, each as soon as it is complete. `off`: none starts before the answer is complete, so an answer that breaks off has done nothing."},
 	{key: "speculation.patterns", choices: []string{"off", PatternReads, "drafts"}, def: `"reads"`,

@@ -111,7 +111,9 @@ type ServerCall struct{ Server, Tool, Arguments string }
 // ToolOutput is output of a running call. Parts may be missing: Skipped counts the bytes
 // between the end of the last piece and Offset.
 type ToolOutput struct {
-	CallID  string
+	CallID string
+	// Stream is "stdout" or "stderr", of which Offset and Skipped are then, or "": the order in which both printed it.
+	Stream  string
 	Offset  int64
 	Data    []byte
 	Skipped int64

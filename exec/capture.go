@@ -27,18 +27,26 @@ type capture struct {
 	runner  *Runner
 	pipes   []pipe // both streams in one, or one each, or the terminal
 	copiers sync.WaitGroup
-	sink    Sink  // may be nil
-	feed    *feed // nil without a sink
+	// sinks are those of the streams with a feed of their own: of both, or of each. None if nobody wants the output.
+	sinks []Sink
+	feeds []*feed
 	// tap receives all of the first stream at once, under mu, and must not wait; may be nil.
 	tap func(data []byte)
 
-	mu   sync.Mutex
-	kept keeper
+	mu      sync.Mutex
+	kept    keeper
+	printed [2]int64 // by each stream, with a feed for each
 }
 
 // newCapture prepares to keep the output of cmd. On an error nothing is left open.
 func (r *Runner) newCapture(p sandbox.Policy, cmd Command, sink Sink) (*capture, error) {
-	c := &capture{runner: r, sink: sink, tap: cmd.Tap}
+	c := &capture{runner: r, tap: cmd.Tap}
+	if sink != nil {
+		c.sinks = []Sink{sink}
+	}
+	if cmd.Apart && cmd.ErrSink != nil {
+		c.sinks = []Sink{sink, cmd.ErrSink}
+	}
 	var err error
 	if cmd.Terminal {
 		err = c.openTerminal()
@@ -82,8 +90,8 @@ func (c *capture) hand(cmd *sandbox.Command) {
 
 // begin starts copying. From now on only the command holds the write ends.
 func (c *capture) begin() {
-	if c.sink != nil {
-		c.feed = newFeed(c.sink)
+	for _, sink := range c.sinks {
+		c.feeds = append(c.feeds, newFeed(sink))
 	}
 	for i := range c.pipes {
 		c.pipes[i].write.Close()
@@ -135,8 +143,12 @@ func (c *capture) add(stream int, data []byte) {
 	if c.tap != nil && stream == 1 {
 		c.tap(data)
 	}
-	if c.feed != nil { // who sees it may send the command back, and the job has it by then
-		c.feed.put(offset, data)
+	switch len(c.feeds) { // who sees it may send the command back, and the job has it by then
+	case 1:
+		c.feeds[0].put(offset, data)
+	case 2:
+		c.feeds[stream-1].put(c.printed[stream-1], data)
+		c.printed[stream-1] += int64(len(data))
 	}
 	c.mu.Unlock()
 }
@@ -172,11 +184,11 @@ func (c *capture) finish() Output {
 // mute ends what the sink gets, and waits until it has that.
 func (c *capture) mute() {
 	c.mu.Lock()
-	feed := c.feed
-	c.feed = nil
+	feeds := c.feeds
+	c.feeds = nil
 	c.mu.Unlock()
-	if feed != nil {
-		feed.finish()
+	for _, f := range feeds {
+		f.finish()
 	}
 }
 

@@ -143,6 +143,8 @@ type Command struct {
 	// Apart gives stdout and stderr a pipe each, for a caller that parses stdout. Each stream
 	// is in order; between the two the order is that of reading.
 	Apart bool
+	// ErrSink, with Apart, receives what stderr prints; the sink then gets stdout alone. Each counts the bytes of its stream.
+	ErrSink Sink
 	// Tap, if set, receives all of stdout as it is read, and must not wait; not for Jobs.
 	// The last call comes before Run returns.
 	Tap func(data []byte)

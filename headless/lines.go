@@ -139,6 +139,8 @@ type background struct {
 type delta struct {
 	CallID string `json:"call_id,omitempty"`
 	Delta  string `json:"delta,omitempty"`
+	// Stream is that of the delta, where each has a pipe.
+	Stream string `json:"stream,omitempty"`
 	// Skipped counts the bytes left out before it.
 	Skipped int64 `json:"skipped_bytes,omitempty"`
 }
@@ -391,7 +393,9 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 		return nil
 	}
 	delete(l.calls, e.CallID)
-	delete(l.prints, e.CallID)
+	for _, stream := range []string{"", "stdout", "stderr"} {
+		delete(l.prints, e.CallID+stream)
+	}
 	it := *started
 	it.Status = map[word.Outcome]status{word.OK: completed, word.Refused: declined, word.NotStarted: notStarted}[e.Outcome]
 	if it.Status == "" {

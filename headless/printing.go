@@ -26,10 +26,10 @@ func (l *lines) printed(e event.ToolOutput) []line {
 	if !ok || l.plain {
 		return nil
 	}
-	p := l.prints[e.CallID]
+	p := l.prints[e.CallID+e.Stream]
 	if p == nil {
 		p = &liveOutput{}
-		l.prints[e.CallID] = p
+		l.prints[e.CallID+e.Stream] = p
 	}
 	if e.Skipped > 0 {
 		p.skipped += e.Skipped + int64(len(p.part))
@@ -45,7 +45,7 @@ func (l *lines) printed(e event.ToolOutput) []line {
 	}
 	p.sent += len(whole)
 	it := &item{ID: started.ID, Type: started.Type, Command: started.Command, Tool: started.Tool, Title: started.Title, serverCall: started.serverCall, Status: inProgress,
-		delta: delta{CallID: e.CallID, Delta: strings.ToValidUTF8(string(whole), "\uFFFD"), Skipped: p.skipped}}
+		delta: delta{CallID: e.CallID, Stream: e.Stream, Delta: strings.ToValidUTF8(string(whole), "\uFFFD"), Skipped: p.skipped}}
 	p.skipped = 0
 	return []line{{Type: "item.updated", Item: it}}
 }

@@ -22,6 +22,7 @@ func TestOutputOfARunningCall(t *testing.T) {
 			ID, Type, Command, Delta string
 			Call                     string `json:"call_id"`
 			Skipped                  int64  `json:"skipped_bytes"`
+			Stream                   string
 		}
 	}
 	read := func(o Options, events ...event.Event) (out []line) {
@@ -66,6 +67,16 @@ func TestOutputOfARunningCall(t *testing.T) {
 		if got := read(Options{JSON: true, Plain: true}, c.events...); len(got) > 0 {
 			t.Errorf("%s: the SDK gets %+v", name, got)
 		}
+	}
+	of := func(stream, text string) event.Event {
+		return event.ToolOutput{CallID: "c", Stream: stream, Data: []byte(text)}
+	}
+	streams := ""
+	for _, l := range read(Options{JSON: true}, of("stdout", "a\xe2"), of("stderr", "b"), of("stdout", "\x82\xac")) {
+		streams += l.Item.Stream + "=" + l.Item.Delta + " "
+	}
+	if streams != "stdout=a stderr=b stdout=€ " {
+		t.Errorf("two streams: %q", streams)
 	}
 	var much []event.Event
 	for range 200 {

@@ -73,6 +73,7 @@ type shellTool struct {
 	shell string
 	// patches: a command that is a patch is planned as a patch, see shell_patch.go.
 	patches bool
+	apart   bool // each stream has a pipe
 }
 
 func (t *shellTool) plan(a shellArguments) (*call, error) {
@@ -116,7 +117,11 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 		Background: a.Background, Independent: a.Independent,
 	}
 	command := func(s Stage) exec.Command {
-		return exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.Observer(), Paused: s.paused, Check: s.check, By: "the command " + short.Cut(oneLine(a.Command), 60)}
+		var stderr exec.Sink
+		if t.apart && !a.TTY && s.Stream != nil {
+			stderr = s.Stream("stderr")
+		}
+		return exec.Command{Apart: stderr != nil, ErrSink: stderr, Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.Observer(), Paused: s.paused, Check: s.check, By: "the command " + short.Cut(oneLine(a.Command), 60)}
 	}
 	return &call{action: action, command: command, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		defer t.keepUnobserved(ctx, p, s)()
@@ -229,11 +234,15 @@ func runShell(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.Jobs, b
 	var job *exec.Job
 	var o exec.Outcome
 	var err error
+	sink := s.Output
+	if b.Command.ErrSink != nil {
+		sink = s.Stream("stdout")
+	}
 	trial := s.Lab.Begin()
 	if jobs == nil {
-		o, err = s.Exec.Run(ctx, p, b.Command, s.Output)
+		o, err = s.Exec.Run(ctx, p, b.Command, sink)
 	} else {
-		job, o, err = jobs.Run(ctx, p, s.inBackground(b), s.Output)
+		job, o, err = jobs.Run(ctx, p, s.inBackground(b), sink)
 	}
 	if job != nil {
 		return runsOn(job, job.Read(ctx, exec.Wait{}), exec.Wait{}, false, "the user sent it to the background: it runs on"), nil

@@ -88,6 +88,38 @@ func TestShellPlan(t *testing.T) {
 	}
 }
 
+// TestStreamsApart: each stream of a command has its own pieces, and the model gets both.
+func TestStreamsApart(t *testing.T) {
+	for _, apart := range []bool{false, true} {
+		p := newPlace(t, nil)
+		p.options.Apart = apart
+		var mu sync.Mutex
+		streamed := map[string]string{}
+		sink := func(stream string) func(int64, []byte) {
+			return func(offset int64, data []byte) {
+				mu.Lock()
+				defer mu.Unlock()
+				if offset != int64(len(streamed[stream])) {
+					t.Errorf("%s: offset %d after %q", stream, offset, streamed[stream])
+				}
+				streamed[stream] += string(data)
+			}
+		}
+		p.stage.Output, p.stage.Stream = sink(""), sink
+		r := p.ok("shell", args{"command": "for i in 1 2 3; do echo out $i; echo err $i >&2; done"})
+		want := map[string]string{"stdout": "out 1\nout 2\nout 3\n", "stderr": "err 1\nerr 2\nerr 3\n"}
+		if !apart {
+			want = map[string]string{"": "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"}
+		}
+		if d := cmp.Diff(want, streamed); d != "" {
+			t.Errorf("apart %v: %s", apart, d)
+		}
+		for _, line := range []string{"out 3\n", "err 3\n"} {
+			contains(t, "text", r.Text, line)
+		}
+	}
+}
+
 func TestShellRun(t *testing.T) {
 	p := newPlace(t, nil)
 	var mu sync.Mutex

@@ -73,6 +73,8 @@ type Stage struct {
 	Fetch Fetcher
 	// Output, if set, receives a command's output as it arrives.
 	Output exec.Sink
+	// Stream, if set, returns the sink of one stream ("stdout", "stderr") of a command.
+	Stream func(name string) func(offset int64, data []byte)
 	// Holder answers a command's held calls; nil: refused calls fail at once.
 	Holder sandbox.Holder
 	// Ended, if set, receives the result of a background command once, possibly after the call.
@@ -191,6 +193,8 @@ type Options struct {
 	Disabled map[string]bool
 	// Shell is the absolute path of bash or sh.
 	Shell string
+	// Apart: commands have a pipe for each stream.
+	Apart bool
 	// Ripgrep is the absolute path of rg; empty where it is missing.
 	Ripgrep string
 	// Jobs holds the background commands; nil: no command can run in the background.
@@ -221,7 +225,7 @@ type Set struct {
 // All returns every tool; those in o.Disabled are disabled.
 func All(o Options) *Set {
 	paths := paths{o.Files, o.Workspace, o.Temp}
-	shell := &shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, patches: !o.Disabled["apply_patch"]}
+	shell := &shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, apart: o.Apart, patches: !o.Disabled["apply_patch"]}
 	s := &Set{disabled: o.Disabled, outside: o.Outside, others: o.External, tools: []tool{
 		describe("shell", shellExample, shell.plan),
 		describe("apply_patch", applyPatchExample, (&applyPatchTool{paths}).plan),

@@ -66,7 +66,7 @@ func merge(last *any, x any) bool {
 			return true
 		}
 	case event.ToolOutput:
-		if l, ok := (*last).(event.ToolOutput); ok && l.CallID == x.CallID && x.Skipped == 0 {
+		if l, ok := (*last).(event.ToolOutput); ok && l.CallID == x.CallID && l.Stream == x.Stream && x.Skipped == 0 {
 			l.Data = append(l.Data[:len(l.Data):len(l.Data)], x.Data...)
 			if n := len(l.Data) - keptUnread; n > 0 {
 				l.Data = l.Data[n:]

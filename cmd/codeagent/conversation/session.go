@@ -376,7 +376,7 @@ func Join(base *Base, screen Face) *Session {
 	})
 	options := tools.Options{
 		Workspace: ses.Workspace.Folder, Files: ses.Workspace.Files, Temp: Temp(ses).Path,
-		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs, Unsaved: ses.Options.Unsaved,
+		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Apart: ses.Workspace.Config.Streams == config.Apart, Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs, Unsaved: ses.Options.Unsaved,
 		Outside: func() bool { return !ses.Gate.Model().NoOutside }, Findings: ses.Options.Findings, Helpers: true,
 	}
 	if ses.Options.ToolsOnly {
