@@ -33,6 +33,8 @@ require (
 	znkr.io/diff v1.0.0
 )
 
+require github.com/tetratelabs/wazero v1.12.0 // indirect
+
 require (
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/segmentio/asm v1.1.3 // indirect

@@ -87,6 +87,8 @@ var exceptions = []exception{
 	{"linuxsandbox/plan", []string{"os.Lstat", "os.ReadDir", "filepath.EvalSymlinks", "unix.Access"}, "looks at paths of the policy before the helper opens them, through no link, and for the files that its globs match; it changes nothing"},
 	{"linuxsandbox/program", []string{"unix.Open", "os.Stat"}, "opens the helper beside the running program, to copy it"},
 	{"linuxsandbox/netns", []string{"unix.Open", "unix.Syscall"}, "opens the namespaces of a keeper in /proc; bind and connect with addresses as bytes"},
+	{"backends/wasm/module", []string{"unix.*"}, "makes the calls of a module: it acts on folders that it has opened and judged"},
+	{"backends/wasm/module/run.go", []string{"os.ReadFile"}, "reads the module in the sandbox, where its sum is compared"},
 	{"seatbelt", []string{"os.*", "filepath.EvalSymlinks"}, "macOS: looks at paths of the policy, and tries a profile in a folder of its own; it runs the system's /usr/bin/sandbox-exec and /bin/ps"},
 	{"undo/look.go", []string{"unix.Fstatat", "unix.Readlinkat"}, "looks below folders that it holds open over many paths"},
 	{"undo/look_linux.go", []string{"unix.Statx"}, "when an entry of such a folder was made, which no other call says"},

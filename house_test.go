@@ -115,6 +115,10 @@ var rooms = []room{
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox", "sandbox/resolved"}},
 	// Each renders what a policy becomes as the command line of another program.
 	{path: "backends/bwrap", floor: 1, imports: []string{"hostfile", "linuxsandbox", "sandbox"}},
+	// Modules instead of programs: codeagent's half, what both halves say, and the half of the side program.
+	{path: "backends/wasm", floor: 1, imports: []string{"approvals/rules", "backends/wasm/order", "hostfile", "sandbox", "sandbox/resolved"}},
+	{path: "backends/wasm/order", floor: 1, imports: []string{"sandbox"}},
+	{path: "backends/wasm/module", floor: 1, imports: []string{"backends/wasm/order", "sandbox", "sandbox/protect"}},
 	{path: "linuxsandbox", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/fileworker", "linuxsandbox/broker", "linuxsandbox/broker/judge", "linuxsandbox/broker/sockets", "linuxsandbox/cgroup", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/plan", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}},
 	// What a policy becomes on a kernel. It looks at files and changes nothing.
 	{path: "linuxsandbox/plan", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/resolved", "internal/git", "internal/short", "linuxsandbox/broker/judge", "linuxsandbox/broker/sockets", "linuxsandbox/cgroup", "linuxsandbox/kernel", "linuxsandbox/spec"}},
@@ -278,10 +282,10 @@ var rooms = []room{
 	// Reads what the user and trusted projects add: hooks and skills.
 	{path: "cmd/codeagent/extensions", floor: 4, imports: []string{"cmd/codeagent/workspace", "config", "config/server", "hooks", "hostfile", "internal/short", "sandbox", "sandbox/named", "skills"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
-	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "backends/bwrap", "cmd/codeagent/cli", "config", "draft", "eventlog", "exec", "exec/experiment", "exec/verdict", "exec/worker", "gitrun", "hooks", "hostfile", "internal/git", "internal/mask", "internal/short", "linuxsandbox", "sandbox", "sandbox/protect", "sandbox/resolved", "seatbelt"}},
+	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "backends/bwrap", "backends/wasm", "cmd/codeagent/cli", "config", "draft", "eventlog", "exec", "exec/experiment", "exec/verdict", "exec/worker", "gitrun", "hooks", "hostfile", "internal/git", "internal/mask", "internal/short", "linuxsandbox", "sandbox", "sandbox/protect", "sandbox/resolved", "seatbelt"}},
 	// What is begun before the packages of the program are initialised.
 	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"eventlog", "hostfile", "internal/visible", "sandbox"}},
-	{path: "cmd/codeagent-extra", floor: 4},
+	{path: "cmd/codeagent-extra", floor: 4, imports: []string{"backends/wasm/module"}},
 	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox/keeper"}},
 
 	// Test support. It may do what tests may; what ships must not depend on it.
@@ -330,7 +334,7 @@ var doors = []door{
 	{"charm.land/bubbletea", []string{"tui", "tui/keys", "tui/terminal"}, "one room draws; keys knows its key presses, terminal its views"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui/paint"}, "colours come from one room"},
-	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/judge", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/cgroup", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/plan", "linuxsandbox/spec", "linuxsandbox/netns", "draft", "exec", "hostfile", "undo", "tui/terminal", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile, draft at the marks of overlayfs, tui/terminal whether a key waits"},
+	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/judge", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/cgroup", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/plan", "linuxsandbox/spec", "linuxsandbox/netns", "draft", "exec", "hostfile", "undo", "tui/terminal", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program", "backends/wasm/module"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile, draft at the marks of overlayfs, tui/terminal whether a key waits"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox/keeper"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
 	{"os/signal", []string{"cmd/codeagent", "cmd/codeagent/acpcmd", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/screen", "tui/terminal"}, "signals are the program's, not a library's; doctor tries to send one, screen waits for SIGCONT after Ctrl+Z, terminal for SIGWINCH, exec, acp and mcp take SIGPIPE"},
@@ -353,6 +357,7 @@ var wideners = []permitted{
 	{"approvals/decide", "it decides under which policy an action would run; only the gate mints"},
 	{"sandbox/resolved", "defines that of the resolved policy"},
 	{"linuxsandbox/broker/broker.go", "adds the folders that a command has for itself, such as its shared memory"},
+	{"backends/wasm/wasm.go", "lets the side program read its own program and compiled modules"},
 	{"seatbelt/backend.go", "lets the file worker read its own program"},
 	{"linuxsandbox/broker/judge/grant.go", "takes up what a Holder granted to a command that runs; it builds no grant. It asks what would stay protected where everything is a root; no command gets that policy"},
 	{"sandbox", "defines it"},

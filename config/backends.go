@@ -13,9 +13,11 @@ const (
 	Native = "native"
 	// Bwrap is bubblewrap.
 	Bwrap = "bwrap"
+	// Wasm is the side program's runtime of WebAssembly modules.
+	Wasm = "wasm"
 )
 
-var backendKinds = []string{Native, Bwrap}
+var backendKinds = []string{Native, Bwrap, Wasm}
 
 // Backend is a [backends.NAME] table.
 type Backend struct {

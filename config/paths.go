@@ -23,6 +23,8 @@ type Paths struct {
 	File, Rules string
 	// Sessions, Undo, Drafts and Output are folders in State; Ledger is a file there.
 	Sessions, Undo, Drafts, Output, Ledger string
+	// Modules is the folder of compiled WebAssembly modules, which no command writes.
+	Modules string
 	// History is the folder of what was typed in each project.
 	History string
 	// Roots is the file that lists the write roots of every session so far.
@@ -76,7 +78,7 @@ func newPaths(config, state, servers, temp string) Paths {
 		Config: config, State: state, Servers: servers, Temp: temp,
 		File: filepath.Join(config, "config.toml"), Rules: filepath.Join(config, "rules.toml"),
 		Sessions: filepath.Join(state, "sessions"), Undo: filepath.Join(state, "undo"),
-		Drafts: filepath.Join(state, "drafts"),
+		Drafts: filepath.Join(state, "drafts"), Modules: filepath.Join(state, "wasm"),
 		Output: filepath.Join(state, "output"), Ledger: filepath.Join(state, "ledger.jsonl"),
 		History: filepath.Join(state, "history"), Roots: filepath.Join(state, "write-roots"), MadeGit: filepath.Join(state, "made-git"), Commits: filepath.Join(state, "commits"), Without: filepath.Join(state, "without.json"),
 		SignIns: filepath.Join(state, "sign-ins"), Keys: filepath.Join(config, "keys"),
@@ -86,7 +88,7 @@ func newPaths(config, state, servers, temp string) Paths {
 // Resolved returns the paths as resolve returns them; resolve gets an absolute folder and
 // a name.
 func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, error) {
-	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Drafts, &p.Output, &p.History, &p.Ledger, &p.Roots, &p.MadeGit, &p.Commits, &p.Without, &p.Servers, &p.SignIns, &p.Keys, &p.Temp} {
+	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Drafts, &p.Modules, &p.Output, &p.History, &p.Ledger, &p.Roots, &p.MadeGit, &p.Commits, &p.Without, &p.Servers, &p.SignIns, &p.Keys, &p.Temp} {
 		var err error
 		if *at, err = resolve("/", *at); err != nil {
 			return p, err
@@ -98,7 +100,7 @@ func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, 
 // Own lists what no command may ever write, whatever is granted.
 func (p Paths) Own() []string {
 	// Each may be the user's own link to another folder.
-	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Drafts, p.Output, p.History, p.Ledger, p.Roots, p.MadeGit, p.Commits, p.Without, p.SignIns, p.Keys}
+	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Drafts, p.Modules, p.Output, p.History, p.Ledger, p.Roots, p.MadeGit, p.Commits, p.Without, p.SignIns, p.Keys}
 	files = append(files, p.servers()...)
 	if p.home != "" {
 		// Temp is in the same folder, so the folder itself cannot be listed.

@@ -137,6 +137,9 @@ func System(f Session) string {
 		b.WriteString(unconfined)
 	} else {
 		b.WriteString(fill(sandboxed, "preset", bounded(f.Preset)))
+		if f.Enforcement.Backend == "wasm" {
+			b.WriteString(modulesOnly)
+		}
 		b.WriteString(allowed(f.Policy, f.Enforcement))
 		b.WriteString(evidence(f.Evidence) + tracing(f.Enforcement))
 		b.WriteString(weaknesses(f.Enforcement))
@@ -271,6 +274,9 @@ func approval(f Session) string {
 
 // canAsk reports whether a question would reach anybody.
 func canAsk(attended bool, mode string) bool { return attended && mode != modeNever }
+
+// modulesOnly is for the backend wasm.
+const modulesOnly = "- A command is a WebAssembly module (WASI preview 1) with plain arguments, like tool.wasm -v /abs/path: there is no shell, no other program runs, and there is no network. Give absolute paths.\n"
 
 // allowed renders what p allows, enforced as e says.
 func allowed(p resolved.Policy, e sandbox.Enforcement) string {

@@ -94,6 +94,7 @@ var layerWorth = map[string]struct {
 		{what: "refusal of signals to other processes", since: 6, weakness: "signals", partly: true, layer: "pidns", how: "the command sees no process but its own and the keeper"},
 		{what: "refusal of abstract sockets", since: 6, layer: "seccomp", how: "the filter or codeagent refuses to bind and to connect them"},
 	}},
+	"wasm":    {"what a module opens, by the policy: codeagent-extra walks each name, and has no processes and no network for it", nil},
 	"seccomp": {"refusal of system calls that lead out of the sandbox: tracing, mounting, namespaces, keys, modules, unusual sockets", nil},
 	"notify": {"calls that codeagent answers: protected names, mode, owner and times, sockets with a path", []duty{
 		{what: "protection of names that do not exist yet", weakness: "protected"},

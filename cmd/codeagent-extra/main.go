@@ -5,13 +5,17 @@ package main
 import (
 	"fmt"
 	"os"
+
+	"codeagent/backends/wasm/module"
 )
 
 // version is the git description of the build, set by the Makefile with -X.
 var version = "dev"
 
 // commands have the work. Each gets its arguments and returns the exit status.
-var commands = map[string]func(args []string) int{}
+var commands = map[string]func(args []string) int{
+	"wasm": module.Main,
+}
 
 func main() { os.Exit(run(os.Args[1:])) }
 

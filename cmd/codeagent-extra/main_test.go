@@ -4,6 +4,7 @@ import "testing"
 
 // TestOtherBuild: only codeagent of the same build is served.
 func TestOtherBuild(t *testing.T) {
+	defer delete(commands, "answer")
 	commands["answer"] = func(args []string) int { return len(args) }
 	for _, c := range []struct {
 		args []string

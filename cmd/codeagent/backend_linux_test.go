@@ -28,7 +28,7 @@ func TestBwrap(t *testing.T) {
 		{"a table", "", []string{"-cbackends.old.kind=bwrap", "--backend", "old"}, 0, ""},
 		{"a host", "", []string{"--backend", "bwrap", "--allow-host", "localhost:80"}, 125, "single hosts cannot be opened inside this sandbox (bwrap runs commands without"},
 		{"no program", "/nowhere", []string{"--backend", "bwrap", "-csandbox.fallback=warn"}, 125, "install the package bubblewrap"},
-		{"no backend", "", []string{"--backend", "none"}, 2, `there is no backend "none"; use one of bwrap, native`},
+		{"no backend", "", []string{"--backend", "none"}, 2, `there is no backend "none"; use one of bwrap, native, wasm`},
 		{"no kind", "", []string{"-cbackends.old={}", "--backend", "old"}, 2, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -60,4 +60,33 @@ func TestBwrap(t *testing.T) {
 	if r := run1(t, u.codeagent("doctor", "-cbackends.old.kind=bwrap")); !strings.Contains(r.stdout, "backend   old (bwrap): works: bwrap, seccomp") {
 		t.Errorf("%v", r)
 	}
+}
+
+// TestWasm: with --backend wasm a module runs, and nothing else does.
+func TestWasm(t *testing.T) {
+	t.Parallel()
+	const small = "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x07\x0a\x01\x06_start\x00\x00\x0a\x04\x01\x02\x00\x0b"
+	eachUser(t, func(t *testing.T, u user) {
+		if err := os.WriteFile(u.work+"/small.wasm", []byte(small), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			code int
+			argv []string
+			says string
+		}{
+			{0, []string{"./small.wasm"}, ""},
+			{126, []string{"./small.wasm", "argument"}, "takes no arguments"},
+			{126, []string{"sh", "-c", "echo out >made"}, "there is no shell"},
+			{126, []string{"/bin/touch", "made"}, "runs WebAssembly modules alone"},
+		} {
+			r := run1(t, u.codeagent(append([]string{"sandbox", "--backend", "wasm", "--"}, c.argv...)...))
+			if r.code != c.code || !strings.Contains(r.stderr, c.says) {
+				t.Errorf("%q: %v", c.argv, r)
+			}
+		}
+		if _, err := os.Lstat(u.work + "/made"); err == nil {
+			t.Error("something else ran")
+		}
+	})
 }

@@ -72,7 +72,7 @@ func TestExecPage(t *testing.T) {
 func TestNotice(t *testing.T) {
 	t.Parallel()
 	text := page(t, "NOTICE")
-	for _, name := range []string{"codeagent", "linux-sandbox-helper"} {
+	for _, name := range []string{"codeagent", "linux-sandbox-helper", "codeagent-extra"} {
 		info, err := buildinfo.ReadFile(filepath.Join(programs(t), name))
 		if err != nil {
 			t.Fatal(err)

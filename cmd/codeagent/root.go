@@ -86,7 +86,7 @@ func newRoot(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	})
 	p := root.PersistentFlags()
 	p.StringVarP(&f.Sandbox, "sandbox", "s", "", "what commands may touch: read-only, workspace-write, danger-full-access, strict")
-	p.StringVar(&f.Backend, "backend", "", "what confines commands: native, bwrap, or the NAME of a [backends.NAME]")
+	p.StringVar(&f.Backend, "backend", "", "what confines commands: native, bwrap, wasm, or the NAME of a [backends.NAME]")
 	p.StringVarP(&f.Approval, "ask-for-approval", "a", "", "when to ask: untrusted, on-request, on-failure, granular, never")
 	p.StringVarP(&f.Model, "model", "m", "", "the model to use")
 	p.StringVarP(&f.Profile, "profile", "p", "", "use the settings of [profiles.NAME] in config.toml")

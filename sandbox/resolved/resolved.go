@@ -161,6 +161,20 @@ func (p Policy) ReadingAll() Policy {
 	return of(q, p.machine)
 }
 
+// Limited returns p with other limits.
+func (p Policy) Limited(l sandbox.Limits) Policy {
+	q := p.declared
+	q.Limits = l
+	return of(q, p.machine)
+}
+
+// Encode returns p in the form that sandbox.DecodePolicy reads, without the environment.
+func (p Policy) Encode() ([]byte, error) {
+	q := p.declared
+	q.Env = sandbox.Env{}
+	return sandbox.EncodePolicy(q)
+}
+
 // Plus returns p with further roots that the backend itself needs or gives to this command: read are
 // added if reading is restricted.
 func (p Policy) Plus(write, read []string) Policy {

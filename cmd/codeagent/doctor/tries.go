@@ -348,7 +348,7 @@ func inside(ctx context.Context, b *workspace.Workspace, t try, target string) (
 		// This program must be readable to start.
 		p.Read = append(p.Read, sandbox.Root{Path: selfPath()})
 	}
-	o, err := b.Runner.Run(ctx, p, exec.Command{Argv: []string{selfPath(), TryArgument, t.name, target}, Dir: b.Folder, Timeout: time.Minute}, nil)
+	o, err := b.System().Run(ctx, p, exec.Command{Argv: []string{selfPath(), TryArgument, t.name, target}, Dir: b.Folder, Timeout: time.Minute}, nil)
 	if err != nil {
 		return "", err
 	}

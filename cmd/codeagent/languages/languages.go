@@ -211,7 +211,7 @@ func (l *Languages) start(ctx context.Context, of config.LanguageServer) (p diag
 	if err != nil {
 		return p, err
 	}
-	runner, over, err := ws.Apart()
+	runner, over, err := ws.ApartAsSystem()
 	if err != nil {
 		return p, err
 	}

@@ -76,7 +76,7 @@ type ground struct {
 }
 
 func (m *member) newGround() (*ground, error) {
-	runner, over, err := m.all.options.Workspace.Apart()
+	runner, over, err := m.all.options.Workspace.ApartAsSystem()
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codeagent/backends/bwrap"
+	"codeagent/backends/wasm"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
 	"codeagent/exec"
@@ -49,9 +50,13 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
-	ws.native = kind == config.Native
+	if ws.native = kind == config.Native; kind == config.Wasm {
+		if err := ws.onlyModules(); err != nil {
+			return nil, CannotConfine(err, false)
+		}
+	}
 	switch {
-	case !ws.native:
+	case !ws.native && ws.modules == nil:
 		if backend, err = ws.other(); err != nil {
 			return nil, CannotConfine(err, false)
 		}
@@ -106,6 +111,36 @@ func (ws *Workspace) other() (resolved.Backend, error) {
 	return made, made.Share(ws.locks())
 }
 
+// onlyModules makes the commands of the session WebAssembly modules. The sandbox of the system stays for all else: the
+// file tools, git, and the servers that the user has set.
+func (ws *Workspace) onlyModules() error {
+	if ws.Policy.Unconfined {
+		return errors.New("modules never run unconfined: choose another sandbox.mode, or another backend")
+	}
+	extra, err := Extra(ws.Process)
+	if err != nil {
+		return err
+	}
+	ws.modules, err = wasm.New(extra, ws.Paths.Modules)
+	return err
+}
+
+// commands is the backend of commands in the given sandbox of the system.
+func (ws *Workspace) commands(inner resolved.Backend) resolved.Backend {
+	if ws.modules == nil || inner == nil {
+		return inner
+	}
+	return ws.modules(inner)
+}
+
+// outside is the backend of what may run unconfined; nil where nothing may.
+func (ws *Workspace) outside() resolved.Backend {
+	if ws.modules != nil {
+		return nil
+	}
+	return exec.Plain{}
+}
+
 // Bwrap makes the backend of that kind. The error says what is missing.
 func (ws *Workspace) Bwrap() (*linuxsandbox.Backend, error) {
 	program := ws.Program(bwrap.Name)
@@ -115,8 +150,17 @@ func (ws *Workspace) Bwrap() (*linuxsandbox.Backend, error) {
 	return bwrap.New(program, linuxsandbox.Options{HelperSum: ws.Process.HelperSum, OpenFiles: ws.Process.OpenFiles})
 }
 
-// TryBwrap finds out what that backend enforces for the policy of the workspace.
-func (ws *Workspace) TryBwrap() (sandbox.Enforcement, error) {
+// Try finds out what a backend of that kind enforces for the policy of the workspace.
+func (ws *Workspace) Try(kind string) (sandbox.Enforcement, error) {
+	if kind == config.Wasm {
+		if ws.modules == nil {
+			if err := ws.onlyModules(); err != nil {
+				return sandbox.Enforcement{}, err
+			}
+			defer func() { ws.modules = nil }()
+		}
+		return exec.New(exec.Options{Backend: ws.commands(ws.used)}).Enforcement(ws.Policy)
+	}
 	made, err := ws.Bwrap()
 	if err != nil {
 		return sandbox.Enforcement{}, err
@@ -164,7 +208,7 @@ func (ws *Workspace) Unfit(err error) error {
 
 // check asks for the enforcement of the session's policy. err is why there is no backend.
 func (ws *Workspace) check(backend resolved.Backend, err error) (resolved.Backend, error) {
-	tried := exec.New(exec.Options{Backend: backend})
+	tried := exec.New(exec.Options{Backend: ws.commands(backend)})
 	if err == nil {
 		ws.Enforcement, err = tried.Enforcement(ws.Policy)
 	}

@@ -75,7 +75,7 @@ func (ws *Workspace) draft() exec.Draft {
 
 // TryDraft runs a command on a draft that changes nothing.
 func (ws *Workspace) TryDraft(ctx context.Context) error {
-	runner, over, err := ws.OnDrafts()
+	runner, over, err := ws.onDrafts(asSystem)
 	if err != nil {
 		return err
 	}

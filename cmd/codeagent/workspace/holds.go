@@ -22,6 +22,8 @@ func (ws *Workspace) NotHeldUnder(mode approvals.Mode) string {
 	switch {
 	case ws.Policy.Unconfined || ws.Enforcement.Weak("unconfined"):
 		return "commands run without a sandbox"
+	case ws.modules != nil:
+		return "a module's own file system refuses it"
 	case !ws.Config.Sandbox.Hold:
 		return "sandbox.hold is off"
 	case !mode.Holds():

@@ -66,7 +66,9 @@ type Workspace struct {
 	linux      *linuxsandbox.Backend
 	unprepared error
 	// native: the system's own backend is chosen.
-	native  bool
+	native bool
+	// modules, if set, makes a backend whose commands are WebAssembly modules in the given sandbox of the system.
+	modules func(inner resolved.Backend) resolved.Backend
 	closers []func() error
 	// recorded is what commands of earlier sessions could write. Live returns the policy with
 	// this session's grants; nil before there is a gate.
@@ -173,7 +175,7 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 		}
 		backend = ws.linux
 	}
-	ws.Runner = runnerOf(ws, backend, exec.Plain{})
+	ws.Runner = runnerOf(ws, ws.commands(backend), ws.outside())
 	if ws.used = backend; !ws.forOne {
 		ws.git.Git = ws.newGit(backend)
 	}
@@ -204,7 +206,25 @@ func runnerOf(ws *Workspace, backend, none resolved.Backend) *exec.Runner {
 
 // Apart returns a runner whose programs share no network with the commands of the session nor with
 // those of other such runners, where the system has networks of their own. over releases it.
-func (ws *Workspace) Apart() (r *exec.Runner, over func(), err error) {
+func (ws *Workspace) Apart() (r *exec.Runner, over func(), err error) { return ws.apart(ws.commands) }
+
+// ApartAsSystem is Apart for programs that the user has set up, which the sandbox of the system confines: a backend that
+// runs modules alone could not start them.
+func (ws *Workspace) ApartAsSystem() (r *exec.Runner, over func(), err error) {
+	return ws.apart(asSystem)
+}
+
+func asSystem(system resolved.Backend) resolved.Backend { return system }
+
+// System is the runner of programs that the sandbox of the system confines.
+func (ws *Workspace) System() *exec.Runner {
+	if ws.modules != nil && ws.confined != nil {
+		return ws.confined
+	}
+	return ws.Runner
+}
+
+func (ws *Workspace) apart(of func(system resolved.Backend) resolved.Backend) (r *exec.Runner, over func(), err error) {
 	if ws.linux == nil {
 		return ws.Runner, func() {}, nil
 	}
@@ -212,11 +232,15 @@ func (ws *Workspace) Apart() (r *exec.Runner, over func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return runnerOf(ws, backend, nil), func() { _ = backend.Close() }, nil
+	return runnerOf(ws, of(backend), nil), func() { _ = backend.Close() }, nil
 }
 
 // OnDrafts is Apart for one command on a draft. Nothing that it does is remembered for the session.
 func (ws *Workspace) OnDrafts() (r *exec.Runner, over func(), err error) {
+	return ws.onDrafts(ws.commands)
+}
+
+func (ws *Workspace) onDrafts(of func(system resolved.Backend) resolved.Backend) (r *exec.Runner, over func(), err error) {
 	if ws.linux == nil {
 		return ws.Runner, func() {}, nil // which has no drafts, and says so
 	}
@@ -232,7 +256,7 @@ func (ws *Workspace) OnDrafts() (r *exec.Runner, over func(), err error) {
 		over()
 		return nil, nil, err
 	}
-	return runnerOf(ws, backend, nil), over, nil
+	return runnerOf(ws, of(backend), nil), over, nil
 }
 
 // Lab is where failed commands of the model run again on drafts; nil where that is switched off or impossible.
@@ -245,7 +269,7 @@ func (ws *Workspace) Lab() *experiment.Lab {
 
 // Grantable reports whether the backend can grant a single host and a single socket.
 func (ws *Workspace) Grantable() (hosts, sockets bool) {
-	return approvals.Grantable(exec.New(exec.Options{Backend: ws.used}).Enforcement)
+	return approvals.Grantable(exec.New(exec.Options{Backend: ws.commands(ws.used)}).Enforcement)
 }
 
 // Confines reports whether a sandbox works here, also where commands run without one.
