@@ -3,8 +3,8 @@ package agent
 // A call of delegate starts helpers. A helper is an ordinary agent with one turn:
 //
 //	conversation  its own: the task, and nothing of the parent's
-//	gate          a view of the parent's (approvals.Gate.Helper): it reads, whatever tools it has
-//	tools         those that read; no delegate, no servers, no jobs
+//	gate          a view of the parent's (approvals.Gate.Helper): it reads, whatever tools it has, or works on a draft
+//	tools         those that read, on a draft those that edit too; no delegate, no servers, no jobs
 //	hooks         those of the parent, before and after each call and before each question
 //	questions     through the parent's face, under the helper's name
 //	bounds        its own, and those of the parent's turn: requests, tokens, cost, time
@@ -43,8 +43,8 @@ type Helper struct {
 	Gate         *approvals.Gate
 	Stage        tools.Stage
 	Instructions func() string
-	// Close releases it when the helper has ended.
-	Close func()
+	// Close releases it when the helper has ended, and adds its draft to the report.
+	Close func(*tools.Report)
 }
 
 // delegate has a helper work on each task, all at the same time, and waits for all.
@@ -78,11 +78,12 @@ func (h *helper) work(ctx context.Context, task tools.Task) error {
 	if err != nil {
 		return fmt.Errorf("it could not be set up: %w", err)
 	}
-	defer own.Close()
+	defer own.Close(&h.report)
 	cfg.Tools, cfg.Gate, cfg.Instructions = own.Tools, own.Gate, own.Instructions
 	cfg.Stage = own.Stage
 	cfg.Frontend, cfg.CacheKey = h, fmt.Sprintf("%s-%d", cfg.CacheKey, h.number)
 	cfg.Log, cfg.History, cfg.Schema, cfg.Hold, cfg.Without, cfg.News, cfg.Helper = nil, nil, nil, nil, nil, nil, nil
+	cfg.Diagnostics = nil // it reads the files, not a draft
 	cfg.Before, cfg.Bounds = model.Usage{}, Bounds{Requests: helperRequests, Tokens: helperTokens}
 	a := New(cfg)
 	a.parent = c.turn

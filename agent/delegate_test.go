@@ -45,7 +45,7 @@ func delegates(t *testing.T, tasks []tools.Task, box toolbox, helpers map[string
 			return Helper{}, errors.New("no room")
 		}
 		gate := r.cfg.Gate.Helper(approvals.Helper{Name: event.HelperName(n, kind)})
-		return Helper{Tools: box, Gate: gate, Instructions: func() string { return "help" }, Close: func() {}}, nil
+		return Helper{Tools: box, Gate: gate, Instructions: func() string { return "help" }, Close: func(*tools.Report) {}}, nil
 	}
 	return r, reports
 }

@@ -176,8 +176,12 @@ func (g *Gate) Base() sandbox.Policy { return g.state().Base() }
 // Open returns Base without the protection of Trusted: it never blocks, and allows no less.
 func (g *Gate) Open() sandbox.Policy { return g.narrowed(g.ledger.state()).Base() }
 
-// Ungranted returns the policy without any answer of the user's.
-func (g *Gate) Ungranted() sandbox.Policy { return g.state().Start() }
+// Ungranted returns the policy without any answer of the user's, and without a helper's draft: it is that of hooks.
+func (g *Gate) Ungranted() sandbox.Policy {
+	s := g.state()
+	s.Draft = nil
+	return s.Start()
+}
 
 // Own is Base for the user's own commands. Rules for the model do not apply to them.
 func (g *Gate) Own() sandbox.Policy {

@@ -17,10 +17,10 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	if g.opts.Refresh != nil {
 		g.opts.Refresh()
 	}
-	if g.helper != nil {
-		return sandbox.Grant{}, nil, refused(decide.OnlyReads())
-	}
 	s := g.state(g.heldNames(a, d, so.Given)...)
+	if s.Helper {
+		return sandbox.Grant{}, nil, refused(s.Beyond())
+	}
 	if isLoss(d) {
 		return g.lossOf(s, a, d)
 	}

@@ -1,21 +1,26 @@
 package approvals
 
 import (
+	"slices"
+
 	"codeagent/approvals/decide"
 	"codeagent/sandbox"
 )
 
-// Helper is a helper of the model, which works for one call of delegate and only reads.
+// Helper is a helper of the model, which works for one call of delegate. It reads, or works on a draft.
 type Helper struct {
 	// Name says in questions who asks: "helper 2 (review)".
 	Name string
 	// Temp is its own folder for temporary files. What it leaves there reaches no other call; empty: it
 	// has none.
 	Temp string
+	// Draft are the roots that are on its draft, and that it may write there as far as the policy lets the session; nil:
+	// it only reads.
+	Draft []string
 }
 
 // Helper returns the gate as h has it. It has the rules, answers and approval policy of g, at every moment,
-// and a narrower policy: that of g without write roots, sockets and servers. No answer, rule or question
+// and a narrower policy: that of g without sockets, servers and those write roots that are not on its draft. No answer, rule or question
 // opens more to a helper than pages of the web. What a person answers it counts like any answer.
 func (g *Gate) Helper(h Helper) *Gate {
 	view := *g
@@ -26,7 +31,7 @@ func (g *Gate) Helper(h Helper) *Gate {
 // narrowed returns s as the helper has it.
 func (g *Gate) narrowed(s decide.State) decide.State {
 	if g.helper != nil {
-		s.Helper, s.Policy.Temp = true, g.helper.Temp
+		s.Helper, s.Draft, s.Policy.Temp = true, slices.Clone(g.helper.Draft), g.helper.Temp
 	}
 	return s
 }

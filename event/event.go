@@ -180,6 +180,8 @@ type HelperEnd struct {
 	// Tokens counts input and output, Calls the tool calls.
 	Tokens, Calls int
 	Duration      time.Duration
+	// Draft is the ID of the draft that has its changes, or "".
+	Draft string `json:",omitempty"`
 }
 
 // Diagnostics are the errors that one language server found. Its texts are bounded, in one line each and

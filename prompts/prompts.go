@@ -123,7 +123,7 @@ func System(f Session) string {
 	if f.Helper == "" {
 		b.WriteString(fill(base, "workspace", bounded(f.Workspace)))
 	} else {
-		b.WriteString(fill(fill(helper, "workspace", bounded(f.Workspace)), "kind", helperKinds[f.Helper]))
+		b.WriteString(fill(fill(helper, "workspace", bounded(f.Workspace)), "kind", helperWork(f.Helper)))
 	}
 	if len(f.Tools) > 0 {
 		b.WriteString(fill(toolsText, "tools", strings.Join(f.Tools, ", ")))
@@ -224,11 +224,20 @@ var toolHints = []struct{ tool, text string }{
 	{"write_stdin", "- Start servers, watchers and long builds with `shell` and `background`: true, and do other work meanwhile; a note says when one ends. Wait for a text with `wait_for`, not by asking again and again, and end what is no longer needed."},
 }
 
-// helperKinds say how a helper of each kind works.
+// helperKinds say how a helper of each kind that reads works.
 var helperKinds = map[string]string{
 	"explore": "- You find out how something works. Begin wide (folders, names, search), then read what matters until you can say what happens and where. Report the parts, how they work together, and the places, as path:line.",
 	"review":  "- You look for faults. For each, follow the code until you can say for which input or in which situation it fails; leave out what you only suspect, matters of taste, and praise. Report the worst first: path:line, what goes wrong, how to mend it. Nothing found is a report too.",
 	"search":  "- You find a place, a fact or a page. Search in several ways and spellings before you give up. Report where it is, as path:line or URL, with the words that matter quoted; if it is not there, say where you looked.",
+}
+
+// helperWork says how a helper of that kind works.
+func helperWork(kind string) string {
+	if kind == "change" {
+		return `- You work on a draft, which you alone see: a copy of the files at the same paths. Edit, build and test there as you like; nothing is in the files before the agent or the user keeps it. Caches are on the draft too, and are dropped. There are no background commands.
+- You make the change that the task asks for, and try it out. Report what you changed and why, as path:line, and what you tried with which result. The list of changed files is added to your report.`
+	}
+	return "- You only read. You change nothing, and what cannot be found out by reading you report as open.\n" + helperKinds[kind]
 }
 
 // approval says who can be asked what.

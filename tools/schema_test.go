@@ -64,7 +64,7 @@ var enums = map[string][]any{
 	"sandbox_permissions": {useDefault, withAdditional, requireEscalated},
 	"action":              {listAction, killAction},
 	"status":              {word.StepPending, word.StepInProgress, word.StepCompleted},
-	"kind":                {"explore", "review", "search"},
+	"kind":                {"explore", "review", "search", "change"},
 	"severity":            {"critical", "high", "medium", "low"},
 }
 

@@ -248,13 +248,14 @@ func All(o Options) *Set {
 	return s
 }
 
-// Reading returns the tools of a helper, which only reads: not those of others. A call of any other tool
+// Helping returns the tools of a helper of that kind: not those of others. A call of any other tool
 // fails here with words, and would be refused by the gate.
-func Reading(o Options) *Set {
+func Helping(o Options, kind string) *Set {
 	o.Jobs, o.Findings, o.External, o.Helpers = nil, nil, nil, false
 	s := All(o)
 	s.tools = slices.DeleteFunc(s.tools, func(t tool) bool {
-		return !slices.Contains([]string{"shell", "read_file", "view_image", "list_files", "search", "fetch_url"}, t.Name)
+		edits := t.Name == "apply_patch" && kind == Change
+		return !edits && !slices.Contains([]string{"shell", "read_file", "view_image", "list_files", "search", "fetch_url"}, t.Name)
 	})
 	return s
 }

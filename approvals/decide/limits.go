@@ -25,9 +25,10 @@ type Limits struct {
 	ReadOnly bool // for every model
 	// Plan: nothing is changed, whatever was answered before, until a person accepts the model's plan.
 	Plan bool
-	// Helper: a helper of the model acts. It reads; no answer, rule or question gives it more than a page
-	// of the web.
+	// Helper: a helper of the model acts. It reads, and writes the roots in Draft, which are on a draft; no answer,
+	// rule or question gives it more than a page of the web.
 	Helper bool
+	Draft  []string
 	Model  ModelRules
 	// Managed names the setting of root's that does not allow a grant, for a fetch or a command, whoever says yes;
 	// "" allows it. Nil: none does.
@@ -42,13 +43,21 @@ func (l Limits) forModel(p sandbox.Policy) sandbox.Policy {
 	if !l.OnlyReads() {
 		return p
 	}
-	closed := func(r sandbox.Root) bool { return p.Temp == "" || !sandbox.Covers(p.Temp, r.Path) }
+	closed := func(r sandbox.Root) bool {
+		return !l.onDraft(r.Path) && (p.Temp == "" || !sandbox.Covers(p.Temp, r.Path))
+	}
 	p.WasWrite = append(p.WasWrite, p.Write...)
 	p.Write, p.SharedTemp = slices.DeleteFunc(p.Write, closed), false
 	if l.Plan || l.Helper {
 		p.Sockets = nil // the program behind one changes what it likes
 	}
 	return p
+}
+
+// onDraft reports whether root is one that the helper writes, on its draft. What closes it to the model closes it to
+// the helper.
+func (l Limits) onDraft(root string) bool {
+	return !l.ReadOnly && !l.Plan && !l.Model.ReadOnly && sandbox.CoveredBy(l.Draft, root)
 }
 
 // open returns the part of an answer's grant that opens something now.
@@ -84,8 +93,9 @@ func (l Limits) beyondHelper(a Action, p sandbox.Policy, w Want) *Refusal {
 	switch {
 	case a.Kind == word.KindRead, a.Kind == word.KindFetch:
 	case a.Kind == word.KindCommand && !a.Background && !p.Unconfined:
+	case a.Kind == word.KindEdit && len(l.Draft) > 0 && !p.Unconfined:
 	default:
-		return OnlyReads()
+		return l.Beyond()
 	}
 	return l.TooWide(a.Kind, w)
 }
@@ -104,9 +114,13 @@ func (l Limits) beyondManaged(kind word.Kind, w Want) *Refusal {
 	return &Refusal{Reason: "the managed settings of this machine do not allow this: " + key, Advice: "Nobody can be asked for it. Do without it, or say what is missing"}
 }
 
-// OnlyReads is the refusal of what a helper may not do.
-func OnlyReads() *Refusal {
-	return &Refusal{Reason: "a helper only reads, and nothing more can be opened for it", Advice: "Do without it, and say in your report what is missing"}
+// Beyond is the refusal of what a helper may not do.
+func (l Limits) Beyond() *Refusal {
+	does := "only reads"
+	if len(l.Draft) > 0 {
+		does = "works on a draft"
+	}
+	return &Refusal{Reason: "a helper " + does + ", and nothing more can be opened for it", Advice: "Do without it, and say in your report what is missing"}
 }
 
 func planFirst() *Refusal {
@@ -121,7 +135,7 @@ func (l Limits) TooWide(kind word.Kind, w Want) *Refusal {
 	}
 	switch {
 	case l.Helper && kind != word.KindFetch && (w.Leaves() || !w.Empty()):
-		return OnlyReads()
+		return l.Beyond()
 	case l.Plan && (w.Leaves() || len(w.Grant.Write)+len(w.Grant.Sockets) > 0):
 		return planFirst()
 	case !l.Model.NoOutside:

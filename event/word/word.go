@@ -22,7 +22,7 @@ const (
 	KindWatch Kind = "watch"
 	// KindServer calls a tool of an MCP server.
 	KindServer Kind = "server"
-	// KindDelegate starts helpers, which only read.
+	// KindDelegate starts helpers, which change no file but on drafts of their own.
 	KindDelegate Kind = "delegate"
 	// KindAsk puts a question of the model to the person.
 	KindAsk Kind = "ask"

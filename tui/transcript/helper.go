@@ -91,7 +91,11 @@ func (t *tool) helped(c Canvas) (out []string) {
 		if h.end != nil {
 			mark, took, what = endMark(h.end.Outcome), h.end.Duration, ""
 		}
-		left := []paint.Span{mark, paint.Text.Span(fmt.Sprintf(" %d %s  ", h.Number, h.Kind))}
+		kind := h.Kind
+		if kind == "change" {
+			kind += " on a draft"
+		}
+		left := []paint.Span{mark, paint.Text.Span(fmt.Sprintf(" %d %s  ", h.Number, kind))}
 		var right []paint.Span
 		if took >= time.Second {
 			right = append(right, paint.Dim.Span(" "+short.Duration(took)))

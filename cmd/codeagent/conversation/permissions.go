@@ -120,7 +120,7 @@ func (ses *Session) Revoke(ctx context.Context, id string) (string, error) {
 	}
 	closing := l.Closing(closed)
 	running, became := ses.Workspace.Runner.Revoke(closing)
-	if helpers := ses.apart.started(); helpers != nil && helpers != ses.Workspace.Runner {
+	for _, helpers := range ses.apart.others(ses.Workspace.Runner) {
 		n, more := helpers.Revoke(closing)
 		running += n
 		became.Cut += more.Cut

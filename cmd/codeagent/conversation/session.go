@@ -415,7 +415,11 @@ func Join(base *Base, screen Face) *Session {
 		return ses.helper(n, kind, options, func(gate *approvals.Gate, runner *exec.Runner, set *tools.Set) string {
 			own := facts
 			own.Helper, own.Schema = kind, ""
-			return prompt(own, gate, runner, config.ReadOnly, set)
+			preset := config.ReadOnly
+			if kind == tools.Change {
+				preset = ses.preset()
+			}
+			return prompt(own, gate, runner, preset, set)
 		})
 	}
 	id := ses.Record.join(&cfg)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/draft"
 	"codeagent/exec"
 	"codeagent/internal/short"
+	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
 )
@@ -21,18 +23,9 @@ func (ws *Workspace) workOnDraft(which string, real resolved.Backend) (err error
 	if _, ok := real.(exec.Drafter); !ok || ws.Policy.Unconfined {
 		return errors.New("commands run without a sandbox that has drafts")
 	}
-	var roots []string
-	for _, root := range ws.Policy.Roots() {
-		switch root.Origin {
-		case sandbox.FromCache, sandbox.FromTemp, sandbox.FromSharedTemp:
-			continue // nobody decides about these
-		}
-		if mode, err := ws.Files.Lstat(root.Path); err == nil && mode.IsDir() {
-			roots = append(roots, root.Path)
-		}
-	}
-	if len(roots) == 0 {
-		return errors.New("commands may write no folder here, so there is nothing to decide about")
+	roots, err := ws.onDraft(ws.Policy, sandbox.FromCache) // nobody decides about caches
+	if err != nil {
+		return err
 	}
 	draft.Sweep(ws.Paths.Drafts)
 	var d *draft.Draft
@@ -49,20 +42,82 @@ func (ws *Workspace) workOnDraft(which string, real resolved.Backend) (err error
 		return err
 	}
 	ws.AtClose(func() error { defer unlock(); return d.Close() })
-	on, err := ws.linux.OnDrafts()
-	if err != nil {
-		return err
-	}
-	ws.AtClose(on.Close)
-	if err = on.Share(ws.locks()); err == nil {
-		err = on.WorkOn(d, roots)
-	}
+	on, err := ws.workOn(d, roots)
 	if err == nil {
-		ws.Real = runnerOf(ws, real, nil)
+		ws.AtClose(on.Close)
+		ws.Real = runnerOf(ws, real, nil, nil)
 		ws.Draft, ws.linux, ws.Offered = d, on, on
 		err = d.Save()
 	}
 	return err
+}
+
+// onDraft are the write roots of p that a draft covers: the folders, without those for temporary files and of origin but.
+func (ws *Workspace) onDraft(p sandbox.Policy, but sandbox.Origin) (roots []string, err error) {
+	for _, root := range p.Roots() {
+		switch root.Origin {
+		case but, sandbox.FromTemp, sandbox.FromSharedTemp:
+			continue
+		}
+		if mode, err := ws.Files.Lstat(root.Path); err == nil && mode.IsDir() {
+			roots = append(roots, root.Path)
+		}
+	}
+	if len(roots) == 0 {
+		return nil, errors.New("commands may write no folder here, so there is nothing to decide about")
+	}
+	return roots, nil
+}
+
+// workOn returns a backend apart, whose programs all work on d.
+func (ws *Workspace) workOn(d *draft.Draft, roots []string) (*linuxsandbox.Backend, error) {
+	on, err := ws.linux.OnDrafts()
+	if err != nil {
+		return nil, err
+	}
+	if err = on.Share(ws.locks()); err == nil {
+		err = on.WorkOn(d, roots)
+	}
+	if err != nil {
+		_ = on.Close()
+		return nil, err
+	}
+	return on, nil
+}
+
+// DraftApart makes a draft of its own, and a runner of which all programs work on it and share nothing with those of
+// the session. It covers the folders in roots, caches too, of which nothing is kept. over ends the work: a draft that
+// holds nothing is removed, another one stays as data.
+func (ws *Workspace) DraftApart(p sandbox.Policy, title string) (d *draft.Draft, r *exec.Runner, roots []string, over func(), err error) {
+	switch {
+	case ws.Draft != nil:
+		err = errors.New("the session itself works on a draft")
+	case ws.linux == nil || p.Unconfined:
+		err = errors.New("commands run without a sandbox that has drafts")
+	default:
+		roots, err = ws.onDraft(p, "")
+	}
+	if err != nil {
+		return nil, nil, nil, nil, err
+	}
+	draft.Sweep(ws.Paths.Drafts)
+	if d, err = draft.New(ws.Paths.Drafts, ws.Folder, []string{title}, p); err != nil {
+		return nil, nil, nil, nil, err
+	}
+	unlock, err := d.Lock()
+	if err == nil {
+		var on *linuxsandbox.Backend
+		if on, err = ws.workOn(d, roots); err == nil {
+			over = sync.OnceFunc(func() { _ = on.Close(); _ = d.Close(); unlock() })
+			if err = d.Save(); err == nil { // a kill loses nothing
+				return d, runnerOf(ws, ws.commands(on), nil, d), roots, over, nil
+			}
+			_ = on.Close()
+		}
+		unlock()
+	}
+	_ = d.Drop()
+	return nil, nil, nil, nil, err
 }
 
 // draft is Draft for a runner.

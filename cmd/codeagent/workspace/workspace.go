@@ -175,7 +175,7 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 		}
 		backend = ws.linux
 	}
-	ws.Runner = runnerOf(ws, ws.commands(backend), ws.outside())
+	ws.Runner = runnerOf(ws, ws.commands(backend), ws.outside(), ws.draft())
 	if ws.used = backend; !ws.forOne {
 		ws.git.Git = ws.newGit(backend)
 	}
@@ -185,14 +185,14 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 	return err
 }
 
-// runnerOf returns a runner over backend; none runs what is not confined.
-func runnerOf(ws *Workspace, backend, none resolved.Backend) *exec.Runner {
+// runnerOf returns a runner over backend, which works on the draft on; none runs what is not confined.
+func runnerOf(ws *Workspace, backend, none resolved.Backend, on exec.Draft) *exec.Runner {
 	ground := ws.Ground
 	if ws.Policy.Unconfined {
 		ground = nil // nothing is kept from commands
 	}
 	return exec.New(exec.Options{
-		Backend: backend, None: none, Draft: ws.draft(), SpillDir: ws.Paths.Output,
+		Backend: backend, None: none, Draft: on, SpillDir: ws.Paths.Output,
 		SpillAll: ws.Config.Sandbox.Limits.OutputAllMB << 20, Environ: ws.Stdio.Environ, Files: ws.Files,
 		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants, Trees: &ws.Trees, Ground: ground, Versions: ws.git.versions,
 		Alive: func() *os.File {
@@ -232,7 +232,7 @@ func (ws *Workspace) apart(of func(system resolved.Backend) resolved.Backend) (r
 	if err != nil {
 		return nil, nil, err
 	}
-	return runnerOf(ws, of(backend), nil), func() { _ = backend.Close() }, nil
+	return runnerOf(ws, of(backend), nil, ws.draft()), func() { _ = backend.Close() }, nil
 }
 
 // OnDrafts is Apart for one command on a draft. Nothing that it does is remembered for the session.
@@ -256,7 +256,7 @@ func (ws *Workspace) onDrafts(of func(system resolved.Backend) resolved.Backend)
 		over()
 		return nil, nil, err
 	}
-	return runnerOf(ws, of(backend), nil), over, nil
+	return runnerOf(ws, of(backend), nil, nil), over, nil
 }
 
 // Lab is where failed commands of the model run again on drafts; nil where that is switched off or impossible.
