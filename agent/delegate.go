@@ -14,6 +14,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -48,13 +49,16 @@ type Helper struct {
 }
 
 // delegate has a helper work on each task, all at the same time, and waits for all.
-func (c *toolCall) delegate(ctx context.Context, tasks []tools.Task) []tools.Report {
+func (c *toolCall) delegate(ctx context.Context, tasks []tools.Task, check string) []tools.Report {
 	reports := make([]tools.Report, len(tasks))
 	var group errgroup.Group
 	for i, task := range tasks {
 		group.Go(func() error {
 			begun := time.Now()
 			h := &helper{call: c, number: i + 1, report: tools.Report{HelperEnd: event.HelperEnd{Kind: task.Kind, Task: task.Task, Outcome: word.TurnFailed}}}
+			if task.Kind == tools.Change {
+				h.check = check
+			}
 			if err := contain(func() error { return h.work(ctx, task) }); err != nil {
 				if h.report.Failure = short.Cut(err.Error(), 1<<10); ctx.Err() != nil {
 					h.report.Failure = endedBy(ctx)
@@ -91,7 +95,41 @@ func (h *helper) work(ctx context.Context, task tools.Task) error {
 	if errors.Is(err, ErrStopped) {
 		c.turn.stop(ErrStopped)
 	}
+	h.checkDraft(ctx, a)
 	return err
+}
+
+// checkDraft runs the check on the draft as a call of the helper a, and then reports its end.
+func (h *helper) checkDraft(ctx context.Context, a *Agent) {
+	if h.check != "" && ctx.Err() == nil {
+		arguments, err := json.Marshal(map[string]any{"command": h.check, "timeout_ms": commandMS})
+		var res model.Item
+		if err == nil {
+			res, _, err = a.Call(ctx, model.ToolCall{ID: "check", Name: "shell", Arguments: string(arguments)})
+		}
+		h.report.Check = &tools.Checked{Passed: err == nil && !res.Failed, Text: res.Text}
+	}
+	if h.last != nil {
+		h.pass(h.last)
+	}
+}
+
+// keep has the draft of a helper kept, as a call of its own that hooks and the gate judge.
+func (c *toolCall) keep(ctx context.Context, id string) tools.Result {
+	arguments, err := json.Marshal(map[string]string{"draft": id})
+	edit := &toolCall{turn: c.turn, model: model.ToolCall{ID: c.model.ID, Name: "keep_draft", Arguments: string(arguments)}, err: err}
+	if err == nil {
+		edit.planned, edit.err = c.turn.agent.plan(edit.model)
+	}
+	if edit.err == nil {
+		edit.action = edit.planned.Action()
+	}
+	res, err := edit.contained(ctx)
+	c.asked.add(edit.asked.all()...)
+	if err != nil {
+		return tools.Result{Failed: true, Text: "not kept: " + sentence(err.Error())}
+	}
+	return res
 }
 
 // helper is the face of one helper: it passes everything to the face of the parent, under its name. Its
@@ -101,6 +139,8 @@ type helper struct {
 	call   *toolCall
 	number int
 	report tools.Report
+	check  string      // or ""
+	last   event.Event // the end of the turn, until the check has run
 }
 
 // Emit passes e to the face of the parent, and keeps what the report needs.
@@ -115,7 +155,16 @@ func (h *helper) Emit(e event.Event) {
 	case event.TurnFinished:
 		h.report.Outcome, h.report.Text = e.Outcome, e.Answer
 		h.report.Tokens = e.Usage.Input + e.Usage.Output
+		if h.check != "" {
+			h.last = e
+			return
+		}
 	}
+	h.pass(e)
+}
+
+// pass passes e to the face of the parent.
+func (h *helper) pass(e event.Event) {
 	h.call.turn.agent.cfg.Frontend.Emit(event.HelperEvent{CallID: h.call.model.ID, Number: h.number, Kind: h.report.Kind, Event: h.renamed(e)})
 }
 

@@ -24,7 +24,7 @@ func delegates(t *testing.T, tasks []tools.Task, box toolbox, helpers map[string
 	t.Helper()
 	reports := new([]tools.Report)
 	mine := toolbox{"delegate": {action: approvals.Action{Kind: word.KindDelegate}, run: func(ctx context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
-		*reports = s.Delegate(ctx, tasks)
+		*reports = s.Delegate(ctx, tasks, "")
 		return tools.Result{Text: "reports", Outcome: word.OK}, nil
 	}}, "look": {}}
 	r := newRig(approvals.OnRequest, mine, own...)

@@ -218,7 +218,7 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 		stage.Holder = held
 	}
 	if cfg.Helper != nil {
-		stage.Delegate = c.delegate
+		stage.Delegate, stage.Keep = c.delegate, c.keep
 	}
 	stage.Listens = c.publish
 	stage.Ended = func(res tools.Result) { // of a background command

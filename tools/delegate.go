@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +20,8 @@ const delegateExample = `{"tasks": [{"kind": "explore", "task": "Find out how re
 
 type delegateArguments struct {
 	Tasks []Task `json:"tasks" jsonschema:"One to four tasks. Each gets a helper of its own, and all work at the same time."`
+	Check string `json:"check,omitempty" jsonschema:"A shell command, such as the tests. It runs on the draft of each helper of the kind change when that has ended, and the report says whether it passed."`
+	Keep  bool   `json:"keep,omitempty" jsonschema:"Keep the first draft, in the order of the tasks, whose check passed, and drop the others. Without it all drafts stay."`
 }
 
 // Task is the work of one helper. Kind is one of HelperKinds.
@@ -36,6 +39,8 @@ const (
 	maxReport = 10 << 10
 	// maxNamed bounds the changes that a report names.
 	maxNamed = 40
+	// maxCheck bounds what the model gets of a check's output, in bytes.
+	maxCheck = 2 << 10
 )
 
 // Change is the kind of the helpers that work on a draft.
@@ -51,10 +56,26 @@ type Report struct {
 	Text, Failure string
 	Changes       []draft.Change
 	Unlisted      string
+	// Check is how the check ended; nil: it did not run.
+	Check *Checked
 }
 
-func planDelegate(a delegateArguments) (*call, error) {
+// Checked is how a check ended, and what it printed.
+type Checked struct {
+	Passed bool
+	Text   string
+}
+
+// delegateTool also removes drafts, which draft finds by ID.
+type delegateTool struct {
+	draft func(id string) *draft.Draft
+}
+
+func (t *delegateTool) plan(a delegateArguments) (*call, error) {
 	tasks := a.Tasks
+	if a.Keep && strings.TrimSpace(a.Check) == "" {
+		return nil, errors.New("keep needs a check")
+	}
 	if len(tasks) == 0 || len(tasks) > maxTasks {
 		return nil, fmt.Errorf("there are %d tasks; give 1 to %d", len(tasks), maxTasks)
 	}
@@ -71,6 +92,12 @@ func planDelegate(a delegateArguments) (*call, error) {
 		kinds = append(kinds, t.Kind)
 		lines = append(lines, event.HelperName(i+1, t.Kind)+": "+t.Task)
 	}
+	if a.Check != "" {
+		lines = append(lines, "check on each draft: "+a.Check)
+	}
+	if a.Keep {
+		lines = append(lines, "the first draft whose check passes is kept")
+	}
 	action := approvals.Action{
 		Tool: "delegate", Kind: word.KindDelegate, Title: "delegate to " + short.Count(len(tasks), "helper") + ": " + strings.Join(kinds, ", "),
 		Command: strings.Join(lines, "\n"),
@@ -79,7 +106,12 @@ func planDelegate(a delegateArguments) (*call, error) {
 		if s.Delegate == nil {
 			return failed("there are no helpers here: do the tasks yourself"), nil
 		}
-		return reported(s.Delegate(ctx, tasks), s), nil
+		reports := s.Delegate(ctx, tasks, strings.TrimSpace(a.Check))
+		r := reported(reports, s)
+		if a.Keep && ctx.Err() == nil {
+			t.keepFirst(ctx, reports, s, &r)
+		}
+		return r, nil
 	}}, nil
 }
 
@@ -104,6 +136,13 @@ func reported(reports []Report, s Stage) Result {
 			}
 		}
 		b.WriteString(h.changes())
+		if c := h.Check; c != nil {
+			passed := "failed"
+			if c.Passed {
+				passed = "passed"
+			}
+			b.WriteString("The check " + passed + ":\n| " + strings.ReplaceAll(strings.TrimSpace(s.Within(c.Text, maxCheck)), "\n", "\n| ") + "\n")
+		}
 		r.Helpers = append(r.Helpers, h.HelperEnd)
 	}
 	b.WriteString(overlaps(reports))
@@ -117,6 +156,29 @@ func reported(reports []Report, s Stage) Result {
 		r.Outcome = word.Failed
 	}
 	return r
+}
+
+// keepFirst keeps the first draft whose check passed, as a call that the gate judges, and removes the others if that is
+// done.
+func (t *delegateTool) keepFirst(ctx context.Context, reports []Report, s Stage, r *Result) {
+	at := slices.IndexFunc(reports, func(h Report) bool { return h.Draft != "" && h.Check != nil && h.Check.Passed })
+	if at < 0 {
+		r.Text += "\nNo check passed on a draft with changes: nothing was kept, and the drafts stay."
+		return
+	}
+	kept := s.Keep(ctx, reports[at].Draft)
+	r.Text += "\nTo keep draft " + reports[at].Draft + ": " + kept.Text
+	if kept.Failed {
+		r.Text += "\nThe other drafts stay."
+		return
+	}
+	r.Changes = kept.Changes
+	for i, h := range reports {
+		if d := t.draft(h.Draft); i != at && d != nil {
+			_ = d.Drop() // the sweep of old drafts tries again
+		}
+	}
+	r.Text += "\nThe other drafts were dropped."
 }
 
 // changes says what the helper changed on its draft, the deletions first.

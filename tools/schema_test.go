@@ -37,6 +37,7 @@ var argumentTypes = map[string]any{
 	"write_stdin": writeStdinArguments{},
 	"background":  backgroundArguments{},
 	"delegate":    delegateArguments{},
+	"keep_draft":  keepDraftArguments{},
 
 	"report_findings": reportFindingsArguments{},
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/draft"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/exec"
@@ -104,8 +105,10 @@ type Stage struct {
 	// Blind: the model cannot see images.
 	Blind bool
 	// Delegate has helpers work at the same time, each on one task, and returns their reports in the same
-	// order. The end of ctx ends them. Nil: there are no helpers.
-	Delegate func(ctx context.Context, tasks []Task) []Report
+	// order. check, unless it is "", runs on each draft at its end. The end of ctx ends them. Nil: there are no helpers.
+	Delegate func(ctx context.Context, tasks []Task, check string) []Report
+	// Keep has a draft of a helper kept, as a call of keep_draft that the gate judges. It is set with Delegate.
+	Keep func(ctx context.Context, draft string) Result
 }
 
 // Publisher is a job whose ports can be served on the host; it is an exec.Job.
@@ -210,8 +213,9 @@ type Options struct {
 	Unsaved func(ctx context.Context, path string) (text string, ok bool)
 	// External are the tools of others; nil: none.
 	External External
-	// Helpers: the model can start helpers.
+	// Helpers: the model can start helpers. Draft returns the draft with that ID of one of them, or nil.
 	Helpers bool
+	Draft   func(id string) *draft.Draft
 }
 
 // Set holds the tools of a session.
@@ -243,7 +247,7 @@ func All(o Options) *Set {
 		s.tools = append(s.tools, describe("report_findings", reportFindingsExample, (&reportFindingsTool{o.Findings}).plan))
 	}
 	if o.Helpers {
-		s.tools = append(s.tools, describe("delegate", delegateExample, planDelegate))
+		s.tools = append(s.tools, describe("delegate", delegateExample, (&delegateTool{o.Draft}).plan), describe("keep_draft", keepDraftExample, (&keepDraftTool{paths, o.Draft}).plan))
 	}
 	return s
 }

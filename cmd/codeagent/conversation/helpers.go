@@ -8,6 +8,7 @@ import (
 	"codeagent/agent"
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/workspace"
+	"codeagent/draft"
 	"codeagent/egress"
 	"codeagent/event"
 	"codeagent/exec"
@@ -20,7 +21,8 @@ type apart struct {
 	mu     sync.Mutex
 	runner *exec.Runner // nil until the first helper
 	over   func()
-	drafts []*exec.Runner // of the helpers that work on drafts now
+	drafts []*exec.Runner          // of the helpers that work on drafts now
+	made   map[string]*draft.Draft // with changes, by ID; of helpers that have ended
 }
 
 // of returns the runner. Without a sandbox it is the session's: the gate then refuses every command.
@@ -54,6 +56,23 @@ func (a *apart) on(r *exec.Runner) (over func()) {
 		defer a.mu.Unlock()
 		a.drafts = slices.DeleteFunc(a.drafts, func(x *exec.Runner) bool { return x == r })
 	}
+}
+
+// ended keeps a draft for keep_draft.
+func (a *apart) ended(d *draft.Draft) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.made == nil {
+		a.made = map[string]*draft.Draft{}
+	}
+	a.made[d.ID()] = d
+}
+
+// draft returns the draft with that ID of a helper that has ended, or nil.
+func (a *apart) draft(id string) *draft.Draft {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.made[id]
 }
 
 // others returns the runners of helpers that are not own, that of the session.
@@ -102,6 +121,9 @@ func (ses *Session) changer(n int, o tools.Options, prompt prompter) (agent.Help
 		remove(r)
 		forget()
 		over()
+		if r.Draft != "" {
+			ses.apart.ended(d)
+		}
 	}
 	return h, nil
 }

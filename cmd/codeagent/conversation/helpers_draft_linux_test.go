@@ -12,6 +12,7 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/attack"
 	"codeagent/model"
+	"codeagent/undo"
 )
 
 // drafting has helpers on drafts make the calls of their number, and returns their results, how the call of delegate
@@ -106,5 +107,86 @@ func TestDraftReportInSetting(t *testing.T) {
 		if _, err := os.Stat(ses.ses.Workspace.Paths.Drafts + "/" + h.Draft + "/draft.json"); h.Draft == "" || err != nil {
 			t.Errorf("the draft %q: %v", h.Draft, err)
 		}
+	}
+}
+
+// TestDraftKeepInSetting: one call tries two ways and keeps the first whose check passes, as an edit that undo takes
+// back. A draft is kept or dropped later by its ID, and what was changed meanwhile is left alone.
+func TestDraftKeepInSetting(t *testing.T) {
+	attack.CurrentSetting(t, "TestHelperDrafts")
+	h := newHostileHost(t)
+	s := h.scene("boxed")
+	ses := h.session(s, true, "")
+	t.Cleanup(ses.ses.Close)
+	if !ses.hasDrafts() {
+		return
+	}
+	is := func(name, want string) {
+		t.Helper()
+		if text, _ := os.ReadFile(s.Work + "/" + name); string(text) != want {
+			t.Errorf("%s has %q, want %q", name, text, want)
+		}
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(s.Work+"/"+name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	drafts := func() int {
+		list, _ := os.ReadDir(ses.ses.Workspace.Paths.Drafts)
+		return len(list)
+	}
+	write("a", "old\n")
+	_, end, report := ses.drafting(obj{"check": "grep two a", "keep": true}, []model.ToolCall{shell("s", "echo one >a")}, []model.ToolCall{shell("s", "echo two >a; echo x >b")}, nil)
+	if is("a", "two\n"); end.Outcome != word.OK || !strings.Contains(report, "The check failed:") || !strings.Contains(report, "The check passed:") || drafts() != 0 || len(end.Changes) != 2 {
+		t.Errorf("%s, %d drafts, %v: %q", end.Outcome, drafts(), end.Changes, report)
+	}
+	is("b", "x\n")
+	if n := len(ses.face.asked); n > 0 {
+		t.Errorf("asked %q", ses.face.asked[0].Title)
+	}
+	plan, err := ses.ses.Undo.Plan(func(undo.Step) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := ses.ses.Workspace.Runner.Files(t.Context(), ses.ses.Gate.Ungranted(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	if _, err := ses.ses.Undo.Apply(t.Context(), plan, files); err != nil {
+		t.Error(err)
+	}
+	is("a", "old\n")
+	is("b", "")
+
+	if _, _, report = ses.drafting(obj{"check": "false", "keep": true}, []model.ToolCall{shell("s", "echo one >a; echo y >c; mkdir -p .git/hooks; echo z >d")}); !strings.Contains(report, "nothing was kept") || drafts() != 1 {
+		t.Errorf("no check passes: %q", report)
+	}
+	id := strings.Fields(strings.SplitAfter(report, "Its draft is ")[1])[0]
+	id = strings.TrimSuffix(id, ":")
+	keep := func(arguments obj) string {
+		t.Helper()
+		arguments["draft"] = id
+		_, text := ses.call("keep_draft", arguments)
+		return text
+	}
+	if text := keep(obj{"paths": []string{"d"}}); !strings.Contains(text, "1 of 1 change kept") {
+		t.Error(text)
+	}
+	is("d", "z\n")
+	is("c", "")
+	write("a", "mine\n")
+	if text := keep(obj{}); !strings.Contains(text, "somebody else changed it meanwhile") {
+		t.Error(text)
+	}
+	is("a", "mine\n")
+	is("c", "y\n")
+	if text := keep(obj{"drop": true}); text != "Dropped." || drafts() != 0 {
+		t.Error(text)
+	}
+	if text := keep(obj{}); !strings.Contains(text, "no draft") {
+		t.Error(text)
 	}
 }

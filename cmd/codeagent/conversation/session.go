@@ -377,7 +377,7 @@ func Join(base *Base, screen Face) *Session {
 	options := tools.Options{
 		Workspace: ses.Workspace.Folder, Files: ses.Workspace.Files, Temp: Temp(ses).Path,
 		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Apart: ses.Workspace.Config.Streams == config.Apart, Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs, Unsaved: ses.Options.Unsaved,
-		Outside: func() bool { return !ses.Gate.Model().NoOutside }, Findings: ses.Options.Findings, Helpers: true,
+		Outside: func() bool { return !ses.Gate.Model().NoOutside }, Findings: ses.Options.Findings, Helpers: true, Draft: ses.apart.draft,
 	}
 	if ses.Options.ToolsOnly {
 		options.Jobs, options.Helpers = nil, false
