@@ -206,13 +206,22 @@ func TestHelperInSetting(t *testing.T) {
 	}
 	call("delegate", obj{"tasks": []obj{{"kind": "explore", "task": "more"}}})
 	before, asked := openList(ses.ses), len(ses.face.asked)
-	results := ses.delegate(calls)
 	escapes := 0
 	readable := ses.ses.ReadableRecords() // a stated weakness of this setting, which the session has as well
-	for i, a := range slices.Concat(attempts, others) {
-		if !(readable && strings.HasSuffix(a.name, ownRecord)) && worked(boxed, a, results[calls[i].ID]) {
-			escapes++
-			t.Errorf("%s: ESCAPE: %.300q", a.name, results[calls[i].ID])
+	tried := func(who string, results map[string]string) {
+		for i, a := range slices.Concat(attempts, others) {
+			if !(readable && strings.HasSuffix(a.name, ownRecord)) && worked(boxed, a, results[calls[i].ID]) {
+				escapes++
+				t.Errorf("%s, %s: ESCAPE: %.300q", who, a.name, results[calls[i].ID])
+			}
+		}
+	}
+	results := ses.delegate(calls)
+	tried("reads", results)
+	if setting.Surroundings == attack.SurroundPlain && ses.hasDrafts() { // the same, but nothing of it may be in the files
+		drafted, _, report := ses.drafting(nil, calls)
+		if tried("works on a draft", drafted[0]); len(drafted[0]) != len(calls) || !strings.Contains(report, "Its draft is ") {
+			t.Errorf("%d of %d results: %s", len(drafted[0]), len(calls), report)
 		}
 	}
 	if after := openList(ses.ses); after != before {
