@@ -67,6 +67,7 @@ func TestDecide(t *testing.T) {
 			return ""
 		}
 	}
+	onDraft := func(s *State) { s.Helper, s.Draft = true, []string{workspace} }
 	noKeys := func(s *State) { s.Policy.DenyRead = []string{"/home/u/.ssh"} }
 	for name, c := range map[string]struct {
 		mode    Mode
@@ -117,6 +118,9 @@ func TestDecide(t *testing.T) {
 		"an edit that an answer named":           {mode: Untrusted, change: answer(ledger.Entry{Paths: []string{workspace + "/main.go"}}), action: edit("main.go"), want: "run"},
 		"all edits, in the workspace":            {mode: Untrusted, change: answer(ledger.Entry{AllEdits: workspace}), action: edit("main.go"), want: "run"},
 		"all edits, without a sandbox":           {mode: Untrusted, change: func(s *State) { answer(ledger.Entry{AllEdits: workspace})(s); s.Policy = sandbox.FullAccess() }, action: edit("main.go"), want: "ask"},
+		"an edit on the draft of a helper":       {mode: Untrusted, change: onDraft, action: edit("main.go"), want: "run"},
+		"such an edit beside the draft":          {mode: Untrusted, change: onDraft, action: edit("/srv/data/x"), want: "a helper works on a draft"},
+		"a command on such a draft":              {mode: Untrusted, change: onDraft, action: shell("make", Wish{}), want: "ask"},
 		"a push that overwrites":                 {mode: OnRequest, action: shell("git push -f", Wish{}), want: "ask"},
 		"a push that overwrites, by the setting": {mode: OnRequest, change: func(s *State) { s.Careless = true }, action: shell("git push -f", Wish{}), want: "run"},
 		"a server with what commands have":       {mode: OnRequest, change: noKeys, action: alike, want: "run", opens: workspace + "/x"},

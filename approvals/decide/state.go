@@ -135,7 +135,8 @@ func (s State) Decide(a Action, asks []string, seen Sight) (d Decision) {
 func (s State) remembers(a Action, d Decision) bool {
 	switch a.Kind {
 	case word.KindEdit:
-		return s.covers(d.Edits, !d.Policy.Unconfined)
+		// Nothing of an edit on a draft is in the files, so that an answer would be one about other edits.
+		return len(s.Draft) > 0 || s.covers(d.Edits, !d.Policy.Unconfined)
 	case word.KindServer:
 		return s.tool(*a.Server)
 	}
