@@ -82,7 +82,7 @@ var exceptions = []exception{
 	{"linuxsandbox/broker/sockets", []string{"unix.Open", "unix.Access", "unix.Fchmodat", "unix.Syscall", "os.Readlink", "os.ReadFile"}, "acts on its own descriptors by /proc/self/fd, on the memory and the descriptors of the caller by /proc, and reads the table of sockets there"},
 	{"linuxsandbox/kernel", []string{"unix.Fchmodat", "unix.Open", "unix.Openat2", "unix.Readlink", "os.Open", "syscall.RawSyscall6"}, "opens for reference only, through no link, and reads /proc"},
 	{"linuxsandbox", []string{"os.ReadFile", "os.ReadDir", "os.OpenFile", "os.Readlink"}, "the kernel's own files: /proc, /dev/null; the system's name servers"},
-	{"linuxsandbox/cgroup", []string{"os.ReadFile", "os.ReadDir", "os.OpenFile", "os.Mkdir", "unix.Open", "unix.Rmdir"}, "the kernel's own files of control groups"},
+	{"linuxsandbox/cgroup", []string{"os.ReadFile", "os.ReadDir", "os.OpenFile", "os.Mkdir", "unix.Open", "unix.Rmdir", "unix.Access"}, "the kernel's own files of control groups"},
 	{"linuxsandbox/fork.go", []string{"syscall.ForkExec"}, "starts the helper from its open, sealed copy"},
 	{"linuxsandbox/plan", []string{"os.Lstat", "os.ReadDir", "filepath.EvalSymlinks", "unix.Access"}, "looks at paths of the policy before the helper opens them, through no link, and for the files that its globs match; it changes nothing"},
 	{"linuxsandbox/program", []string{"unix.Open", "os.Stat"}, "opens the helper beside the running program, to copy it"},
