@@ -14,6 +14,8 @@ import (
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
 	"codeagent/sandbox/sandboxtest"
+
+	"golang.org/x/sys/unix"
 )
 
 var tests = attack.Tests{Package: "codeagent/backends/bwrap", Env: []string{sandboxtest.NoPause}}
@@ -132,4 +134,37 @@ func written(base string) string {
 		}
 	}
 	return ""
+}
+
+// envMounted is set in the processes of TestMountsOfOthers that see the mount.
+const envMounted = "BWRAP_TEST_MOUNTED"
+
+// TestMountsOfOthers: a mount in a closed folder of another user, which bwrap leaves writable, is no reason to refuse. It
+// is made in a mount namespace of its own, so that no other test meets it.
+func TestMountsOfOthers(t *testing.T) {
+	switch mounted := os.Getenv(envMounted) != ""; {
+	case os.Getuid() != 0 && !mounted:
+		t.Skip("needs root to mount")
+	case os.Getuid() != 0:
+		if st, out := sandboxtest.Output(t, newBackend(t), sandbox.ReadOnly(), sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: "/"}); st.Exit != 0 {
+			t.Errorf("%+v %s", st, out)
+		}
+	case !mounted:
+		cmd := exec.Command("unshare", "--mount", "--propagation", "private", os.Args[0], "-test.run", "^TestMountsOfOthers$", "-test.v")
+		cmd.Env = append(os.Environ(), envMounted+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	default:
+		dir, err := os.MkdirTemp("/var/tmp", "of-others")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		if err := errors.Join(os.Mkdir(dir+"/in", 0o777), unix.Mount("none", dir+"/in", "tmpfs", 0, "")); err != nil { // dir is 0700
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Unmount(dir+"/in", 0) })
+		tests.AsUser(t, "^TestMountsOfOthers$")
+	}
 }

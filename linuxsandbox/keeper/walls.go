@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"codeagent/linuxsandbox/kernel"
@@ -32,7 +33,7 @@ func testWalls(w *spec.Walls) error {
 		return err
 	}
 	for _, path := range open {
-		if !sandbox.CoveredBy(w.Writable, path) {
+		if !sandbox.CoveredBy(w.Writable, path) && !shut(path) {
 			return fmt.Errorf("the mount at %s is writable", path)
 		}
 	}
@@ -63,6 +64,19 @@ func testWalls(w *spec.Walls) error {
 		}
 	}
 	return nil
+}
+
+// shut reports whether the way to path leads through a folder of another user that is closed to this one. bwrap leaves
+// mounts behind it as they are, such as those of root's containers. A folder of this user does not count: another program
+// could open it.
+func shut(path string) bool {
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		var st unix.Stat_t
+		if unix.Lstat(dir, &st) == nil {
+			return int(st.Uid) != unix.Getuid() && unix.Access(dir, unix.X_OK) == unix.EACCES
+		}
+	}
+	return false
 }
 
 // writableMounts lists where mounts are writable.
