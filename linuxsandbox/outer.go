@@ -32,6 +32,8 @@ type Outer interface {
 	// Argv is the command line of the program, to which that of the keeper is appended. All descriptors that the program
 	// inherits must stay open in the keeper, which must be process 1 of a PID namespace.
 	Argv(e Enclosure) ([]string, error)
+	// Follows reports that the keeper gets no right to cut its mounts off from those that are made outside later.
+	Follows() bool
 }
 
 // Enclosure is what an Outer makes.
@@ -59,6 +61,7 @@ func NewInside(o Options, outer Outer) (*Backend, error) {
 func (b *Backend) enclosure(order *spec.Spec, m *plan.Mounts, read []sandbox.Root) (argv []string, err error) {
 	w := &spec.Walls{
 		Writable: slices.Concat(m.Writable, m.Private, m.OwnFolders(), m.Granted, []string{kernel.ShmDir, kernel.PtsDir}),
+		Follows:  b.outer.Follows(),
 		ReadOnly: slices.DeleteFunc(slices.Clone(m.Protected), func(path string) bool { return sandbox.CoveredBy(m.Granted, path) }),
 	}
 	for _, path := range slices.Concat(m.Writable, m.Readable, m.Named) {
@@ -93,7 +96,7 @@ func (b *Backend) enclosure(order *spec.Spec, m *plan.Mounts, read []sandbox.Roo
 
 // probeInside finds out what a keeper can do inside of the outer program. The caller holds Backend.probing.
 func (b *Backend) probeInside() (f plan.Facts, err error) {
-	f = plan.Facts{Namespaces: true, Outer: b.outer.Name()}
+	f = plan.Facts{Namespaces: true, Outer: b.outer.Name(), Follows: b.outer.Follows()}
 	f.HostNet, _ = netns.HostNet() // without it the filter shuts the command's own network too
 	ready, err := plan.New(resolved.ReadOnly(), f)
 	if err != nil {

@@ -29,6 +29,12 @@ type outer string
 
 func (outer) Name() string { return Name }
 
+// Follows implements linuxsandbox.Outer. With the set-user-ID bit bwrap gives an ordinary user no capability.
+func (program outer) Follows() bool {
+	info, err := hostfile.Seen(string(program))
+	return os.Geteuid() != 0 && (err != nil || info.Mode()&os.ModeSetuid != 0)
+}
+
 // maxArguments is less than the number that bwrap takes, 9,000.
 const maxArguments = 8900
 
@@ -45,6 +51,9 @@ func (program outer) Argv(e linuxsandbox.Enclosure) ([]string, error) {
 	a := &argv{string(program), "--die-with-parent", "--as-pid-1", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--chdir", "/", "--cap-drop", "ALL"}
 	if !e.Root {
 		a.add("--unshare-user") // root needs none, and could not write other users' files in one
+	}
+	if !program.Follows() { // for the keeper alone
+		a.add("--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP")
 	}
 	if e.FileCaps {
 		a.add("--cap-add", "CAP_DAC_OVERRIDE", "--cap-add", "CAP_FOWNER", "--cap-add", "CAP_CHOWN")

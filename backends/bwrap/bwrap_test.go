@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"codeagent/internal/attack"
 	"codeagent/linuxsandbox"
@@ -166,5 +168,77 @@ func TestMountsOfOthers(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = unix.Unmount(dir+"/in", 0) })
 		tests.AsUser(t, "^TestMountsOfOthers$")
+	}
+}
+
+// envShared names the folder of TestLaterMounts in the processes that see its mounts.
+const envShared = "BWRAP_TEST_SHARED"
+
+// TestLaterMounts: what is mounted while a command runs does not appear for it, as root and as an ordinary user. bwrap
+// alone shows it.
+func TestLaterMounts(t *testing.T) {
+	dir := os.Getenv(envShared)
+	switch {
+	case dir == "" && os.Getuid() != 0:
+		t.Skip("needs root to mount")
+	case dir == "":
+		if dir, err := os.MkdirTemp("/var/tmp", "later-mounts"); err != nil {
+			t.Fatal(err)
+		} else {
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			cmd := exec.Command("unshare", "--mount", "--propagation", "private", os.Args[0], "-test.run", "^TestLaterMounts$", "-test.v")
+			cmd.Env = append(os.Environ(), envShared+"="+dir)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		}
+	case os.Getuid() != 0:
+		tryLaterMount(t, dir)
+	default:
+		if err := errors.Join(os.Chmod(dir, 0o755), unix.Mount(dir, dir, "", unix.MS_BIND, ""), unix.Mount("", dir, "", unix.MS_SHARED, ""), os.Mkdir(dir+"/at", 0o755), os.Mkdir(dir+"/say", 0o777), os.Chmod(dir+"/say", 0o777)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+		go func() { // ends with the process
+			for {
+				await(dir+"/say/ready", true)
+				err := errors.Join(os.Remove(dir+"/say/ready"), unix.Mount("none", dir+"/at", "tmpfs", 0, "mode=777"), os.WriteFile(dir+"/say/mounted", nil, 0o644))
+				await(dir+"/say/done", true)
+				if err = errors.Join(err, unix.Unmount(dir+"/at", 0), os.Remove(dir+"/say/done"), os.Remove(dir+"/say/mounted")); err != nil {
+					panic(err)
+				}
+			}
+		}()
+		tryLaterMount(t, dir)
+		tests.AsUser(t, "^TestLaterMounts$")
+	}
+}
+
+// await waits until path is there, or gone.
+func await(path string, there bool) {
+	for {
+		if _, err := os.Lstat(path); (err == nil) == there {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func tryLaterMount(t *testing.T, dir string) {
+	t.Helper()
+	script := "cd " + dir + "; : >say/ready; until [ -e say/mounted ]; do sleep 0.05; done; echo x >at/f && echo through"
+	over := func() {
+		if err := os.WriteFile(dir+"/say/done", nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		await(dir+"/say/mounted", false)
+	}
+	out, _ := exec.Command(bwrapPath(t), "--ro-bind", "/", "/", "--bind", dir+"/say", dir+"/say", "/bin/sh", "-c", script).CombinedOutput()
+	if over(); !strings.Contains(string(out), "through") {
+		t.Errorf("bwrap alone does not show the mount, so nothing is shown: %s", out)
+	}
+	_, got := sandboxtest.Output(t, newBackend(t), sandbox.WorkspaceWrite(dir+"/say"), sandbox.Command{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Dir: dir, Env: []string{"PATH=/bin:/usr/bin"}})
+	if over(); strings.Contains(got, "through") || !strings.Contains(got, "at/f") {
+		t.Errorf("as uid %d: %s", os.Getuid(), got)
 	}
 }

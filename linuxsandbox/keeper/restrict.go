@@ -37,6 +37,9 @@ func restrict(s *task) (*restriction, *spec.Failure) {
 	}
 	if s.Walls != nil {
 		r.facts.LandlockABI = 0 // the walls stand in for it, and hold where there is none
+		if err := cutOff(); err != nil && !s.Walls.Follows {
+			return nil, fail("mounts", err)
+		}
 	}
 	abi := r.facts.LandlockABI
 	if abi < s.LandlockABI {

@@ -37,6 +37,8 @@ type Facts struct {
 	// Outer is the name of another program that makes mounts and namespaces before the keeper starts; "" if the keeper
 	// makes them. Commands have neither Landlock nor a broker then.
 	Outer string
+	// Follows: mounts of the host that are made later appear in those of Outer.
+	Follows bool
 
 	// Reads reports that the broker sees the opens of this command that only read too.
 	Reads bool

@@ -11,6 +11,9 @@ type Walls struct {
 	Shown []Place
 	// Writable and below them everything may be writable; every other mount must be read-only, and ReadOnly below them.
 	Writable, ReadOnly []string
+	// Follows: mounts that the host makes later may appear here too, as the weakness "later-mounts" states. Else the keeper
+	// makes its mounts its own.
+	Follows bool
 }
 
 // Place is a file or folder and where it must be.
