@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"testing"
 	"unsafe"
+
+	"codeagent/internal/machine"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +18,12 @@ import (
 // metadata is a row that changes mode, owner, times or attributes outside.
 func metadata(name, escape string, do func(p place) error) attempt {
 	return attempt{name: name, escape: escape, protects: "metadata outside the write roots", weakness: "metadata", do: do}
+}
+
+// where has a tried only where tr works.
+func where(tr machine.Trial, a attempt) attempt {
+	a.trial = tr
+	return a
 }
 
 // onFile calls f with the file outside, open for reading only.
@@ -36,11 +45,16 @@ func metadataEscapes() []attempt {
 		metadata("fchmodat below a folder's descriptor", "E18", func(p place) error {
 			return withFD(p.out, unix.O_PATH, func(fd int) error { return unix.Fchmodat(fd, "file", 0o600, 0) })
 		}),
-		metadata("fchmodat2", "E56", func(p place) error {
+		where(machine.Trial{What: "fchmodat2, of Linux 6.6", Do: func(testing.TB) error {
+			if err := rawCall(sysFchmodat2, ^uintptr(0), 0, 0, 0); errors.Is(err, unix.ENOSYS) {
+				return err
+			}
+			return nil
+		}}, metadata("fchmodat2", "E56", func(p place) error {
 			return withFD(p.out, unix.O_PATH, func(fd int) error {
 				return rawCall(sysFchmodat2, uintptr(fd), cpath("file"), 0o600, unix.AT_SYMLINK_NOFOLLOW)
 			})
-		}),
+		})),
 		metadata("chmod through /proc/self/fd of a path", "E6", func(p place) error {
 			return withFD(p.out+"/file", unix.O_PATH, func(fd int) error { return unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), 0o600) })
 		}),
