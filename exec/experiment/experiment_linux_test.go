@@ -56,7 +56,7 @@ func newPlace(t testing.TB, b *linuxsandbox.Backend) *place {
 	trees := new(exec.Trees)
 	o := exec.Options{Backend: b, Files: exec.OS{}, Trees: trees}
 	p.runner = exec.New(o)
-	p.lab = &experiment.Lab{Drafts: filepath.Join(dir, "drafts"), Trees: trees, Files: exec.OS{}, Runner: func() (*exec.Runner, func(), error) {
+	p.lab = &experiment.Lab{Drafts: filepath.Join(dir, "drafts"), Trees: trees, Files: exec.OS{}, Patience: machine.Patience(2 * time.Second), Runner: func() (*exec.Runner, func(), error) {
 		apart, err := b.OnDrafts()
 		if err != nil {
 			return nil, nil, err
