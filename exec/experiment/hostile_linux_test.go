@@ -235,6 +235,7 @@ func TestAsUser(t *testing.T) {
 // TestBounds: a run that writes or takes much is ended, and shows nothing.
 func TestBounds(t *testing.T) {
 	p := newDrafts(t)
+	p.lab.Patience = 0
 	for name, text := range map[string]string{
 		"much in a file": `echo x > $OUT/x || exit 3; head -c 300M /dev/zero > $OUT/large || exit 4`,
 		"many files":     `echo x > $OUT/x || exit 3; for i in $(seq 40); do head -c 20M /dev/zero > $OUT/large$i; done; exit 0`,
