@@ -57,11 +57,11 @@ func (g *Groups) share() error {
 func (g *Groups) least(file string, most int64) int64 {
 	for dir := g.own; ; dir = filepath.Dir(dir) {
 		text, err := g.files.Read(dir + "/" + file)
-		if err != nil {
-			return most // the topmost group has no limits
-		}
-		if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
+		if n, bad := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil && bad == nil {
 			most = min(most, n)
+		}
+		if err != nil || dir == filepath.Dir(dir) {
+			return most // the topmost group has no limits
 		}
 	}
 }
