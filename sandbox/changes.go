@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 )
@@ -59,11 +58,11 @@ func (k ChangeKind) Then(later ChangeKind) ChangeKind {
 	return later
 }
 
-// CountKinds counts changes in words: "2 deleted, 1 changed, 3 new".
-func CountKinds(kinds iter.Seq[ChangeKind]) string {
+// CountKinds counts changes, whose kinds kind returns, in words: "2 deleted, 1 changed, 3 new".
+func CountKinds[C any](changes []C, kind func(C) ChangeKind) string {
 	n := map[ChangeKind]int{}
-	for kind := range kinds {
-		n[kind]++
+	for _, c := range changes {
+		n[kind(c)]++
 	}
 	var out []string
 	for _, one := range []struct {

@@ -191,21 +191,19 @@ func (r Report) changes() string {
 	case r.Draft == "":
 		return "It changed no file.\n"
 	}
-	count, lines := map[sandbox.ChangeKind]int{}, ""
-	for i, c := range r.Changes {
-		if count[c.Kind]++; i < maxNamed {
-			lines += draftMarks[c.Kind] + " " + short.Quote(c.Path, 200)
-			if c.Why != "" {
-				lines += " (cannot be kept: " + c.Why + ")"
-			}
-			lines += "\n"
+	lines := ""
+	for _, c := range r.Changes[:min(len(r.Changes), maxNamed)] {
+		lines += draftMarks[c.Kind] + " " + short.Quote(c.Path, 200)
+		if c.Why != "" {
+			lines += " (cannot be kept: " + c.Why + ")"
 		}
+		lines += "\n"
 	}
 	if more := len(r.Changes) - maxNamed; more > 0 {
 		lines += fmt.Sprintf("and %d more\n", more)
 	}
-	return fmt.Sprintf("Its draft is %s: %d deleted, %d changed, %d new; nothing of it is in the files.\n", r.Draft,
-		count[sandbox.Deleted], count[sandbox.Updated], count[sandbox.Added]) + lines
+	counts := sandbox.CountKinds(r.Changes, func(c draft.Change) sandbox.ChangeKind { return c.Kind })
+	return fmt.Sprintf("Its draft is %s: %s; nothing of it is in the files.\n", r.Draft, counts) + lines
 }
 
 var draftMarks = map[sandbox.ChangeKind]string{sandbox.Deleted: "-", sandbox.Updated: "~", sandbox.Added: "+"}

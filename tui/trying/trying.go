@@ -218,13 +218,7 @@ func (s Screen) keep(x *Tried, chosen []Choice) part.Intent {
 
 // Counts counts the changes: "2 deleted, 1 changed, 3 new".
 func (x *Tried) Counts() string {
-	return sandbox.CountKinds(func(yield func(sandbox.ChangeKind) bool) {
-		for _, c := range x.Changes {
-			if !yield(c.Kind) {
-				return
-			}
-		}
-	})
+	return sandbox.CountKinds(x.Changes, func(c Change) sandbox.ChangeKind { return c.Kind })
 }
 
 // mostNamed is how many names the tree has. Deletions are not in it: each of them is listed.

@@ -98,13 +98,7 @@ func (r *Report) denied(w io.Writer) {
 
 // counts counts the changes: "2 deleted, 1 changed, 3 new".
 func (r *Report) counts() string {
-	return sandbox.CountKinds(func(yield func(sandbox.ChangeKind) bool) {
-		for _, c := range r.Changes {
-			if !yield(c.Kind) {
-				return
-			}
-		}
-	})
+	return sandbox.CountKinds(r.Changes, func(c Change) sandbox.ChangeKind { return c.Kind })
 }
 
 // words prints what became of the changes.
