@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -70,20 +69,9 @@ var cells = map[string]cell{
 	"Temp":              {func(p *sandbox.Policy, s scene) { p.Temp = s.temp }, "mv $PROBE $PROBE.away && echo ok", "held", "held"},
 }
 
-// elsewhere are fields that no backend enforces.
-var elsewhere = map[string]string{
-	"Protected.Reasons": "words for questions",
-	"Limits.WallMillis": "package exec ends the command",
-	"Limits.Output":     "package exec cuts what is kept",
-}
-
 // TestEveryField: what becomes of each field of the policy on each backend of Linux. An attempt first works without one.
 func TestEveryField(t *testing.T) {
-	for _, field := range fields("", reflect.TypeFor[resolved.Policy]()) {
-		if _, ok := cells[field]; !ok && elsewhere[field] == "" {
-			t.Errorf("%s has no row", field)
-		}
-	}
+	sandboxtest.EveryField(t, cells)
 	native, err := linuxsandbox.New(linuxsandbox.Options{Helper: tests.Helper(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -112,20 +100,6 @@ func TestEveryField(t *testing.T) {
 
 // TestEveryFieldAsUser runs it as an ordinary user.
 func TestEveryFieldAsUser(t *testing.T) { tests.AsUser(t, "^TestEveryField$") }
-
-// fields are the paths of the exported fields of a struct.
-func fields(above string, of reflect.Type) (out []string) {
-	for f := range of.Fields() {
-		switch {
-		case !f.IsExported():
-		case f.Type.Kind() == reflect.Struct:
-			out = append(out, fields(above+f.Name+".", f.Type)...)
-		default:
-			out = append(out, above+f.Name)
-		}
-	}
-	return out
-}
 
 // attemptIn makes the attempt in a place of its own. Without a backend it returns what the attempt prints.
 func (c cell) attemptIn(t *testing.T, b resolved.Backend) string {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -160,20 +159,9 @@ var cells = map[string]struct {
 	"Temp":              {func(p *sandbox.Policy, s scene) { p.Temp = s.temp }, "write @f", "held"},
 }
 
-// elsewhere are fields that no backend enforces.
-var elsewhere = map[string]string{
-	"Protected.Reasons": "words for questions",
-	"Limits.WallMillis": "package exec ends the command",
-	"Limits.Output":     "package exec cuts what is kept",
-}
-
 // TestEveryField: what becomes of each field of the policy. An attempt first works without it.
 func TestEveryField(t *testing.T) {
-	for _, field := range fields("", reflect.TypeFor[resolved.Policy]()) {
-		if _, ok := cells[field]; !ok && elsewhere[field] == "" {
-			t.Errorf("%s has no row", field)
-		}
-	}
+	sandboxtest.EveryField(t, cells)
 	b, dir := newBackend(t)
 	for field, c := range cells {
 		t.Run(field, func(t *testing.T) {
@@ -221,20 +209,6 @@ func TestEveryField(t *testing.T) {
 func TestEveryFieldAsUser(t *testing.T) {
 	newBackend(t)
 	tests.AsUser(t, "^TestEveryField$|^TestModules$")
-}
-
-// fields are the paths of the exported fields of a struct.
-func fields(above string, of reflect.Type) (out []string) {
-	for f := range of.Fields() {
-		switch {
-		case !f.IsExported():
-		case f.Type.Kind() == reflect.Struct:
-			out = append(out, fields(above+f.Name+".", f.Type)...)
-		default:
-			out = append(out, above+f.Name)
-		}
-	}
-	return out
 }
 
 // small is a module that returns at once: it has no imports, and so takes no arguments. imports is one that needs more
