@@ -138,11 +138,20 @@ func written(base string) string {
 	return ""
 }
 
+// inOwnMounts runs the test again with a variable, in a mount namespace of its own: no other test meets its mounts.
+func inOwnMounts(t *testing.T, variable string) {
+	t.Helper()
+	cmd := exec.Command("unshare", "--mount", "--propagation", "private", os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), variable)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // envMounted is set in the processes of TestMountsOfOthers that see the mount.
 const envMounted = "BWRAP_TEST_MOUNTED"
 
-// TestMountsOfOthers: a mount in a closed folder of another user, which bwrap leaves writable, is no reason to refuse. It
-// is made in a mount namespace of its own, so that no other test meets it.
+// TestMountsOfOthers: a mount in a closed folder of another user, which bwrap leaves writable, is no reason to refuse.
 func TestMountsOfOthers(t *testing.T) {
 	switch mounted := os.Getenv(envMounted) != ""; {
 	case os.Getuid() != 0 && !mounted:
@@ -152,11 +161,7 @@ func TestMountsOfOthers(t *testing.T) {
 			t.Errorf("%+v %s", st, out)
 		}
 	case !mounted:
-		cmd := exec.Command("unshare", "--mount", "--propagation", "private", os.Args[0], "-test.run", "^TestMountsOfOthers$", "-test.v")
-		cmd.Env = append(os.Environ(), envMounted+"=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+		inOwnMounts(t, envMounted+"=1")
 	default:
 		dir, err := os.MkdirTemp("/var/tmp", "of-others")
 		if err != nil {
@@ -186,11 +191,7 @@ func TestLaterMounts(t *testing.T) {
 			t.Fatal(err)
 		} else {
 			t.Cleanup(func() { os.RemoveAll(dir) })
-			cmd := exec.Command("unshare", "--mount", "--propagation", "private", os.Args[0], "-test.run", "^TestLaterMounts$", "-test.v")
-			cmd.Env = append(os.Environ(), envShared+"="+dir)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
+			inOwnMounts(t, envShared+"="+dir)
 		}
 	case os.Getuid() != 0:
 		tryLaterMount(t, dir)
