@@ -6,7 +6,7 @@ package agent
 //	  | Tools.Plan, Gate.Foresee    a question or a refusal would come, or a hook -> nothing runs
 //	  v
 //	Stage.RunAhead -> *tools.Trial
-//	  |  the model's first call      it is another one, or there is none ---------> dropped
+//	  |  the model's first call      another one, or no call --------------------> dropped
 //	  v
 //	its permit -> tools.Trial        another policy, something that it read changed,
 //	  |                              something was refused it --------------------> dropped, and the call runs
@@ -47,7 +47,7 @@ type before struct {
 	skill string
 }
 
-// ahead is one call that runs ahead. Its nil value is none.
+// ahead is one call that runs ahead. nil: no call does.
 type ahead struct {
 	preview
 	turn  *turn

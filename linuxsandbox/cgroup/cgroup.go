@@ -98,7 +98,7 @@ type Files interface {
 // Groups are the control groups of a session.
 type Groups struct {
 	// Scope starts a process that only waits, in a group that a service manager delegates to this user. It is used where
-	// codeagent's own is not delegated; nil: there is none. Set it before Open.
+	// codeagent's own is not delegated; nil: nobody delegates one. Set it before Open.
 	Scope func() (pid int, end func(), err error)
 
 	files Files
@@ -113,7 +113,7 @@ type Groups struct {
 	on        []string
 	end       func()
 	defaults  sandbox.Limits
-	// shared is nil while or where there is none.
+	// shared is nil until Open has made it, or where it cannot be made.
 	shared atomic.Pointer[Group]
 
 	mu     sync.Mutex

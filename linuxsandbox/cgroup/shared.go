@@ -78,7 +78,7 @@ func (g *Groups) most(field string) int64 {
 	return 0
 }
 
-// Folder is the descriptor of the shared group, in which keepers are born; -1 while or where there is none.
+// Folder is the descriptor of the shared group, in which keepers are born; -1 until Open has made it, or where it cannot be made.
 func (g *Groups) Folder() int {
 	if c := g.shared.Load(); c != nil {
 		return c.folder()

@@ -62,10 +62,12 @@ func run(ctx context.Context, o order.Order, policy sandbox.Policy, argv []strin
 		return failed, fmt.Errorf("not a module that can run: %w", err)
 	}
 	takes, err := fits(compiled)
-	if err != nil || o.Compile {
-		return map[bool]int{false: failed}[err == nil], err
-	}
-	if len(argv) > 1 && !takes {
+	switch {
+	case err != nil:
+		return failed, err
+	case o.Compile:
+		return 0, nil
+	case len(argv) > 1 && !takes:
 		return failed, fmt.Errorf("the module takes no arguments (it does not import args_get), and was given %q", argv[1:])
 	}
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, r); err != nil {
