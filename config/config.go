@@ -83,6 +83,9 @@ type sources struct {
 type Sandbox struct {
 	// Mode is one of the preset names ReadOnly, WorkspaceWrite, FullAccess, Strict.
 	Mode string `toml:"mode"`
+	// AllowedPrograms are names in PATH or absolute paths, AllowedWorkdirs folders; nil: all are allowed.
+	AllowedPrograms []string `toml:"allowed_programs"`
+	AllowedWorkdirs []string `toml:"allowed_workdirs"`
 	// AddDirs, AddFiles, DenyRead and Protected are as written: not yet absolute.
 	AddDirs   []string `toml:"add_dirs"`
 	AddFiles  []string `toml:"add_files"`

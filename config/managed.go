@@ -219,8 +219,26 @@ type Opening struct {
 	Unsandboxed          bool
 }
 
-// Ceiling returns nil where nothing of the sandbox is managed.
+// Ceiling returns nil where nothing of the sandbox is managed, and no list says what may start: nothing enforces that
+// outside the sandbox.
 func (c Config) Ceiling(at Place) (Ceiling, error) {
+	const programs = "sandbox.allowed_programs"
+	managed, err := c.managedCeiling(at)
+	if err != nil || len(c.Sandbox.AllowedPrograms) == 0 {
+		return managed, err
+	}
+	return func(o Opening, fetch bool) string {
+		switch {
+		case o.Unsandboxed:
+			return programs + " (" + c.Origin(programs).String() + ")"
+		case managed == nil:
+			return ""
+		}
+		return managed(o, fetch)
+	}, nil
+}
+
+func (c Config) managedCeiling(at Place) (Ceiling, error) {
 	keys := c.Managed("sandbox.")
 	if len(keys) == 0 {
 		return nil, nil

@@ -25,6 +25,8 @@ type Place struct {
 	Own []string
 	// Temp is the session's private folder for temporary files; empty: none.
 	Temp string
+	// Program returns the file of the first of names that is installed, or "".
+	Program func(names ...string) string
 	// Files gives access to file metadata.
 	Files sandbox.FileSystem
 	// Ground is where commands of earlier sessions could change names: a path that gives
@@ -44,7 +46,61 @@ func Policy(c Config, at Place) (sandbox.Policy, error) {
 	if err != nil {
 		return sandbox.Policy{}, err
 	}
-	return b.complete(p)
+	if p, err = b.complete(p); err != nil {
+		return p, err
+	}
+	return p, cmp.Or(b.workdirs(&p), b.programs(&p))
+}
+
+// workdirs adds sandbox.allowed_workdirs, one of which must have the workspace.
+func (b *builder) workdirs(p *sandbox.Policy) error {
+	const key = "sandbox.allowed_workdirs"
+	for _, name := range b.config.Sandbox.AllowedWorkdirs {
+		dir, err := b.opened(name)
+		if err != nil {
+			return fmt.Errorf("%s (%s): %w", key, b.config.Origin(key), err)
+		}
+		p.Workdirs = append(p.Workdirs, dir)
+	}
+	if len(p.Workdirs) > 0 && !sandbox.CoveredBy(p.Workdirs, b.workspace) {
+		return &WorkspaceError{fmt.Errorf("%s (%s) does not list the workspace %s", key, b.config.Origin(key), b.workspace)}
+	}
+	return nil
+}
+
+// programs adds sandbox.allowed_programs, by their files, with the shell that runs the model's commands. A name that is
+// not installed opens nothing.
+func (b *builder) programs(p *sandbox.Policy) error {
+	const key = "sandbox.allowed_programs"
+	names := b.config.Sandbox.AllowedPrograms
+	if len(names) == 0 {
+		return nil
+	}
+	if p.Unconfined {
+		return fmt.Errorf("%s (%s): nothing enforces it with sandbox.mode = %q", key, b.config.Origin(key), FullAccess)
+	}
+	files := []string{cmp.Or(b.at.Program("bash", "sh"), "/bin/sh")}
+	for _, name := range names {
+		if path.Base(name) == name {
+			name = b.at.Program(name)
+		}
+		if name != "" {
+			files = append(files, name)
+		}
+	}
+	for _, name := range files {
+		file, err := b.opened(name)
+		if err != nil {
+			return fmt.Errorf("%s (%s): %w", key, b.config.Origin(key), err)
+		}
+		if p.JudgeWrite(file).Allowed {
+			return fmt.Errorf("%s (%s): commands can write %s, and so choose what it does", key, b.config.Origin(key), file)
+		}
+		if !slices.Contains(p.Programs, file) {
+			p.Programs = append(p.Programs, file)
+		}
+	}
+	return nil
 }
 
 type builder struct {

@@ -81,7 +81,7 @@ func (b *builder) below(c Config, p sandbox.Policy, s server.Settings) error {
 		}
 	}
 	if key := most(g, false); key != "" {
-		return fmt.Errorf("sandbox: the managed settings do not allow this: %s", key)
+		return fmt.Errorf("sandbox: the settings do not allow this: %s", key)
 	}
 	return nil
 }

@@ -260,6 +260,8 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 		return sandbox.Command{}, cannot("command", errors.New("no program is named"))
 	case !filepath.IsAbs(c.Dir):
 		return sandbox.Command{}, cannot("command", fmt.Errorf("working directory %q is not absolute", c.Dir))
+	case len(p.Workdirs) > 0 && !sandbox.CoveredBy(p.Workdirs, r.real(c.Dir)):
+		return sandbox.Command{}, cannot("command", fmt.Errorf("sandbox.allowed_workdirs does not list %q: start the command in another folder", c.Dir))
 	case slices.ContainsFunc(c.Argv, func(a string) bool { return strings.ContainsRune(a, 0) }):
 		return sandbox.Command{}, cannot("command", errors.New("an argument contains a NUL byte"))
 	}
@@ -277,6 +279,15 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Reads: c.served != nil, Observer: c.Observer, Learn: c.Learn,
 		Changed: changed, Looked: c.Looked, Versions: r.options.Versions, Listens: c.listens,
 	}, nil
+}
+
+// real is dir without links. One that cannot be followed is in no folder.
+func (r *Runner) real(dir string) string {
+	real, err := sandbox.Canonical(r.options.Files, "/", dir)
+	if err != nil {
+		return "/"
+	}
+	return real
 }
 
 // changes returns what a command's changes are reported to, and the draft that they go to; nil: none.

@@ -492,3 +492,28 @@ func TestForegroundHandsFilesThrough(t *testing.T) {
 		t.Errorf("got %q, %v, %+v, want %q", got, err, o, want)
 	}
 }
+
+// TestWorkdirs: a command starts only in a listed folder, whatever link leads out of it.
+func TestWorkdirs(t *testing.T) {
+	r, dir := plain(t)
+	for _, sub := range []string{"a/b", "ab"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../ab", filepath.Join(dir, "a", "out")); err != nil {
+		t.Fatal(err)
+	}
+	p := sandbox.FullAccess()
+	for in, starts := range map[string]bool{"a": true, "a/b": true, "a/..": false, "ab": false, "a/out": false, "a/missing/..": true} {
+		if _, err := r.Run(t.Context(), p, sh(filepath.Join(dir, in), "exit 0"), nil); err != nil {
+			t.Fatalf("%s without a list: %v", in, err)
+		}
+		p.Workdirs = []string{filepath.Join(dir, "a")}
+		_, err := r.Run(t.Context(), p, sh(filepath.Join(dir, in), "exit 0"), nil)
+		if start := (*sandbox.StartError)(nil); err != nil != !starts || err != nil && (!errors.As(err, &start) || !strings.Contains(err.Error(), "allowed_workdirs")) {
+			t.Errorf("%s: %v, want a start: %t", in, err, starts)
+		}
+		p.Workdirs = nil
+	}
+}

@@ -319,6 +319,9 @@ func allowed(p resolved.Policy, e sandbox.Enforcement) string {
 		fmt.Fprintf(&b, ", but not %s", list(denied))
 	}
 	b.WriteString(".\n")
+	if len(p.Programs) > 0 {
+		fmt.Fprintf(&b, "- Start: %s, and no other program; nobody can be asked for another.\n", list(p.Programs))
+	}
 	shared := func(r sandbox.Root) bool { return r.Origin == sandbox.FromSharedTemp }
 	if p.Temp != "" && slices.Contains(e.Active(), "mountns") && !slices.ContainsFunc(p.Roots, shared) {
 		b.WriteString("- /tmp and /var/tmp are this session's own and removed at its end: put what the user is to get into the workspace. Of the user's files there a command sees those whose paths are in its text and that exist when it starts, read-only.\n")

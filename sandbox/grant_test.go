@@ -179,6 +179,7 @@ func TestCloneIsDeep(t *testing.T) {
 	p.Read = []sandbox.Root{{Path: "/r"}}
 	p.WasWrite = []sandbox.Root{{Path: "/w"}}
 	p.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "h", Port: 1}}, Deny: []sandbox.HostPort{{Host: "d"}}}
+	p.Programs, p.Workdirs = []string{"/p"}, []string{"/w"}
 	p.Sockets, p.Protected.Reasons = []string{"/s"}, map[string]string{"/r": "why"}
 	p.Env = sandbox.Env{Include: []string{"A"}, Exclude: []string{"B"}, Set: map[string]string{"C": "D"}}
 	c := p.Clone()

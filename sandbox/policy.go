@@ -36,7 +36,12 @@ type Policy struct {
 	// Sockets lists the socket paths that the user granted.
 	Sockets []string `json:"sockets,omitempty"`
 	Limits  Limits   `json:"limits,omitzero"`
-	Env     Env      `json:"env,omitzero"`
+	// Programs are the files that a command may execute; empty: all. What an allowed program does in its own
+	// process is not limited by this: a shell reads any script.
+	Programs []string `json:"programs,omitempty"`
+	// Workdirs are the folders in and below which a command may start; empty: all. Package exec checks it.
+	Workdirs []string `json:"workdirs,omitempty"`
+	Env      Env      `json:"env,omitzero"`
 	// Temp is the session's private folder for temporary files. It is writable, and TMPDIR names
 	// it. Empty means none.
 	Temp string `json:"temp,omitempty"`
@@ -239,7 +244,7 @@ func (p Policy) Clone() Policy {
 	c.DenyRead = slices.Clone(p.DenyRead)
 	c.DenyGlobs = slices.Clone(p.DenyGlobs)
 	c.Network.Hosts, c.Network.Deny = slices.Clone(p.Network.Hosts), slices.Clone(p.Network.Deny)
-	c.Sockets = slices.Clone(p.Sockets)
+	c.Sockets, c.Programs, c.Workdirs = slices.Clone(p.Sockets), slices.Clone(p.Programs), slices.Clone(p.Workdirs)
 	c.Env = p.Env.clone()
 	return c
 }

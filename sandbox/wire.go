@@ -57,7 +57,7 @@ func DecodePolicy(data []byte) (Policy, error) {
 func (p Policy) Validate() error {
 	err := cmp.Or(
 		validPaths("root", PathsOf(slices.Concat(p.Read, p.Write, p.WasWrite))),
-		validPaths("path", slices.Concat(p.Protected.Paths, p.Protected.Own, p.Protected.Hidden, p.Sockets)),
+		validPaths("path", slices.Concat(p.Protected.Paths, p.Protected.Own, p.Protected.Hidden, p.Sockets, p.Programs, p.Workdirs)),
 		validPaths("deny_read", p.DenyRead),
 		validPaths("temp", []string{cmp.Or(p.Temp, "/")}))
 	if err != nil {

@@ -32,6 +32,8 @@ func (d Denial) Verb() string {
 		return "open socket"
 	case d.Kind == KindNetwork && !strings.Contains(d.Target, ":"):
 		return "look up"
+	case d.Kind == KindRead && strings.HasPrefix(d.Operation, "execve"):
+		return "start"
 	case d.Kind == KindMetadata:
 		for _, c := range changed {
 			if strings.Contains(d.Operation, c.call) {

@@ -40,6 +40,9 @@ func Profile(p resolved.Policy) (string, []Param, error) {
 	if p.Unconfined {
 		return "", nil, errors.New("an unconfined policy has no profile")
 	}
+	if len(p.Programs) > 0 {
+		return "", nil, errors.New("single programs cannot be allowed on macOS: remove sandbox.allowed_programs")
+	}
 	if p.Network.Mode == sandbox.NetworkAllow && len(p.Network.Hosts) > 0 {
 		return "", nil, fmt.Errorf("single hosts (%s) cannot be opened on macOS, only the whole network", p.Network.Hosts[0])
 	}

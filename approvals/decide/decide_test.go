@@ -96,15 +96,15 @@ func TestDecide(t *testing.T) {
 		"a path that was not looked at":      {mode: OnRequest, action: shell("make", Wish{Write: []string{"/etc"}}), want: "was not looked at"},
 		"codeagent's own":                    {mode: OnRequest, action: shell("make", Wish{Write: []string{"~/.config/codeagent"}}), want: "codeagent itself"},
 		"a host":                             {mode: OnRequest, action: shell("make", Wish{Hosts: []string{"a.example:443"}}), want: "ask"},
-		"outside, which is managed":          {mode: OnRequest, change: managed, action: outside, want: "managed settings"},
-		"a path that is managed":             {mode: OnRequest, change: managed, action: shell("make", data), want: "managed settings"},
-		"a managed path that a rule opens":   {mode: OnRequest, rules: srv, change: managed, action: shell("make", data), want: "managed settings"},
+		"outside, which is managed":          {mode: OnRequest, change: managed, action: outside, want: "the settings do not allow"},
+		"a path that is managed":             {mode: OnRequest, change: managed, action: shell("make", data), want: "the settings do not allow"},
+		"a managed path that a rule opens":   {mode: OnRequest, rules: srv, change: managed, action: shell("make", data), want: "the settings do not allow"},
 		"a managed path that an answer opened": {mode: OnRequest, change: func(s *State) {
 			answer(ledger.Entry{Grant: sandbox.Grant{Write: []string{"/srv/data"}}})(s)
 			managed(s)
-		}, action: shell("make", data), want: "managed settings"},
-		"outside, answered, which is managed":    {mode: OnRequest, change: managed, action: outside, seen: Sight{Answered: true}, want: "managed settings"},
-		"an edit that is managed":                {mode: OnRequest, change: managed, action: edit("/srv/data/x"), want: "managed settings"},
+		}, action: shell("make", data), want: "the settings do not allow"},
+		"outside, answered, which is managed":    {mode: OnRequest, change: managed, action: outside, seen: Sight{Answered: true}, want: "the settings do not allow"},
+		"an edit that is managed":                {mode: OnRequest, change: managed, action: edit("/srv/data/x"), want: "the settings do not allow"},
 		"what is not managed":                    {mode: OnRequest, change: managed, action: shell("make", Wish{Hosts: []string{"a.example:443"}}), want: "ask"},
 		"a host that granular refuses":           {mode: Granular, change: func(s *State) { s.Refuse = TopicsOf([]string{"network"}) }, action: shell("make", Wish{Hosts: []string{"a.example:443"}}), want: "granular"},
 		"outside":                                {mode: OnRequest, action: outside, want: "ask"},

@@ -111,7 +111,7 @@ func (l Limits) beyondManaged(kind word.Kind, w Want) *Refusal {
 	if key == "" {
 		return nil
 	}
-	return &Refusal{Reason: "the managed settings of this machine do not allow this: " + key, Advice: "Nobody can be asked for it. Do without it, or say what is missing"}
+	return &Refusal{Reason: "the settings do not allow this, whoever is asked: " + key, Advice: "Nobody can be asked for it. Do without it, or say what is missing"}
 }
 
 // Beyond is the refusal of what a helper may not do.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 )
 
 // scene is where one attempt is made: files, and servers on the host.
-type scene struct{ ws, out, temp, tcp, unix string }
+type scene struct{ ws, out, temp, tcp, unix, bash string }
 
 // cell is one field of the policy: what sets it, and an attempt that prints "ok" where nothing enforces it. native and
 // bwrap are what must come of it: "held", "weakness ID" or "error TEXT". An attempt that is "" is not made: the weakness is stated.
@@ -66,6 +67,7 @@ var cells = map[string]cell{
 	"Limits.Processes":  {func(p *sandbox.Policy, _ scene) { p.Limits.Processes = 50 }, "", "weakness process-limit", "weakness process-limit"},
 	"Limits.OpenFiles":  {func(p *sandbox.Policy, _ scene) { p.Limits.OpenFiles = 20 }, `for i in $(seq 3 40); do eval "exec $i</dev/null" || exit; done; echo ok`, "held", "held"},
 	"Limits.FileSize":   {func(p *sandbox.Policy, _ scene) { p.Limits.FileSize = 1 << 20 }, "head -c 3000000 /dev/zero > big && echo ok", "held", "held"},
+	"Programs":          {func(p *sandbox.Policy, s scene) { p.Programs = []string{s.bash} }, "/bin/cat deep/kept && echo ok", "held", "error single programs"},
 	"Temp":              {func(p *sandbox.Policy, s scene) { p.Temp = s.temp }, "mv $PROBE $PROBE.away && echo ok", "held", "held"},
 }
 
@@ -105,6 +107,10 @@ func TestEveryFieldAsUser(t *testing.T) { tests.AsUser(t, "^TestEveryField$") }
 func (c cell) attemptIn(t *testing.T, b resolved.Backend) string {
 	base := t.TempDir()
 	s := scene{ws: base + "/ws", out: base + "/out", temp: base + "/temp", unix: base + "/out/s"}
+	var err error
+	if s.bash, err = filepath.EvalSymlinks("/bin/bash"); err != nil {
+		t.Fatal(err)
+	}
 	for _, dir := range []string{s.ws + "/deep", s.out, s.temp} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)

@@ -92,6 +92,9 @@ func (b *Backend) around(p resolved.Policy) resolved.Policy {
 	if limits.Memory > 0 {
 		limits.Memory = 2*limits.Memory + ownMemory
 	}
+	if len(p.Programs) > 0 {
+		p = p.Starting(b.extra[:1])
+	}
 	return p.Plus(nil, []string{b.extra[0], b.cache}).Limited(limits)
 }
 
@@ -177,6 +180,9 @@ func (b *Backend) look(ctx context.Context, p resolved.Policy, dir, name string)
 	if err == nil {
 		if j := p.JudgeRead(path); !j.Allowed {
 			return "", "", fail(sandbox.ExitCannotExec, "exec", fmt.Errorf("%s may not be read: %s", path, j.Why()))
+		}
+		if len(p.Programs) > 0 && !slices.Contains(p.Programs, path) {
+			return "", "", fail(sandbox.ExitCannotExec, "exec", fmt.Errorf("sandbox.allowed_programs does not list %s", path))
 		}
 	}
 	var code []byte

@@ -156,6 +156,7 @@ var cells = map[string]struct {
 	"Limits.Processes":  {func(p *sandbox.Policy, _ scene) { p.Limits.Processes = 1 }, "", "held"},
 	"Limits.OpenFiles":  {func(p *sandbox.Policy, _ scene) { p.Limits.OpenFiles = 40 }, "files 60 @out/secret", "held"},
 	"Limits.FileSize":   {func(p *sandbox.Policy, _ scene) { p.Limits.FileSize = 1 << 20 }, "large @ws/large 3000000", "held"},
+	"Programs":          {func(p *sandbox.Policy, s scene) { p.Programs = []string{s.ws + "/other.wasm"} }, "read @ws/deep/kept", "starts none"},
 	"Temp":              {func(p *sandbox.Policy, s scene) { p.Temp = s.temp }, "write @f", "held"},
 }
 
@@ -194,6 +195,12 @@ func TestEveryField(t *testing.T) {
 			attempt := strings.Fields(c.attempt)
 			if _, out := sandboxtest.Output(t, b, sandbox.Policy{Write: roots(s.base)}, s.command(dir, strings.Fields(c.attempt)...)); !strings.HasSuffix(out, "ok\n") {
 				t.Fatalf("does not work without the field: %s", out)
+			}
+			if c.want == "starts none" {
+				if _, err := sandboxtest.Start(b, t.Context(), p, s.command(dir, attempt...), nil); err == nil || !strings.Contains(err.Error(), "allowed_programs") {
+					t.Errorf("%v, want an error that names the setting", err)
+				}
+				return
 			}
 			s2 := newScene(t)
 			p = sandbox.Policy{Write: roots(s2.ws)}

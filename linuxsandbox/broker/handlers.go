@@ -32,7 +32,8 @@ type handlers struct {
 	terms     *terminal.Terminals
 	masks     *umask.Masks
 	sockets   *sockets.Sockets
-	looks     *looks // nil: nobody wants to know
+	looks     *looks    // nil: nobody wants to know
+	programs  *programs // nil: all may start
 
 	rules notify.Rules
 	judge interface{ Any() bool } // whether a path is brokered
@@ -88,8 +89,12 @@ func (b *Broker) handlersFor(o Options) handlers {
 	open := &opens{fileCalls: files, links: &b.links, tracked: &b.tracked, terms: terms, waiting: &b.waiting, reads: read, learns: o.Command.Learn != nil}
 	read.openOld = open.openOld
 	bound := &socketFiles{walk: walk, judge: j, observer: watch, still: still, deny: deny, full: b.session.sockets.Full}
+	var programsOf *programs
+	if o.Order.Programs {
+		programsOf = &programs{walk: walk, allowed: b.held.law.Policy().Programs, log: log}
+	}
 	return handlers{
-		looks: looksOf(o, walk),
+		looks: looksOf(o, walk), programs: programsOf,
 		opens: open, reads: read, terms: terms, masks: masks,
 		entries:   &entries{fileCalls: files, log: log},
 		moves:     &moves{files},
@@ -110,6 +115,14 @@ func (b *Broker) handlersFor(o Options) handlers {
 
 // handle handles one call once.
 func (h *handlers) handle(n *notify.Notification) notify.Reply {
+	if c := calls.LookupOf(n.NR); h.programs != nil && c != nil && c.Kind == calls.Execute {
+		if h.programs.start(n, c) {
+			return notify.Failed(unix.EACCES)
+		}
+		if h.looks == nil {
+			return h.rules.Proceed(notify.ByCaller)
+		}
+	}
 	if h.looks != nil {
 		if rule := h.looks.note(n); rule != 0 {
 			return h.rules.Proceed(rule)

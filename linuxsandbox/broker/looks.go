@@ -3,9 +3,6 @@
 package broker
 
 import (
-	"bytes"
-	"encoding/binary"
-	"strconv"
 	"strings"
 
 	"codeagent/linuxsandbox/broker/calls"
@@ -154,7 +151,7 @@ func (h *looks) behind(n *notify.Notification, m pathwalk.Name, path string, ope
 // interpreters passes on the programs that the kernel opens for the program fd, which it closes: no call names them.
 func (h *looks) interpreters(fd int, open func(path string) (int, error)) {
 	for range 6 { // the kernel's own bound is 5
-		path, err := interpreterOf(fd)
+		path, _, err := kernel.InterpreterOf(fd)
 		unix.Close(fd)
 		if err != nil {
 			h.to(unseen, false)
@@ -168,37 +165,4 @@ func (h *looks) interpreters(fd int, open func(path string) (int, error)) {
 		}
 	}
 	unix.Close(fd)
-}
-
-// interpreterOf returns the interpreter of a script or of an ELF program (elf(5)), "" for none.
-func interpreterOf(fd int) (string, error) {
-	f, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
-	defer unix.Close(f)
-	head := make([]byte, 4096)
-	n, err := unix.Pread(f, head, 0)
-	if err != nil {
-		return "", err
-	}
-	head = head[:n]
-	if line, script := bytes.CutPrefix(head, []byte("#!")); script {
-		line, _, _ = bytes.Cut(line, []byte("\n"))
-		return append(strings.Fields(string(line)), "")[0], nil
-	}
-	if !bytes.HasPrefix(head, []byte("\x7fELF")) || n < 64 {
-		return "", nil
-	}
-	word := binary.NativeEndian
-	at, size, count := word.Uint64(head[32:]), uint64(word.Uint16(head[54:])), word.Uint16(head[56:])
-	for ; count > 0 && size >= 56 && at <= uint64(n) && at+size <= uint64(n); at, count = at+size, count-1 {
-		if part := head[at:]; word.Uint32(part) == 3 { // PT_INTERP
-			name := make([]byte, min(word.Uint64(part[32:]), kernel.MaxPath))
-			_, err = unix.Pread(f, name, int64(word.Uint64(part[8:])))
-			name, _, _ = bytes.Cut(name, []byte{0})
-			return string(name), err
-		}
-	}
-	return "", nil
 }

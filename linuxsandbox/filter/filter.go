@@ -37,8 +37,10 @@ type Options struct {
 	AskLocks bool
 	// AskReads sends the opens that only read too; it requires Ask.
 	AskReads bool
-	// AskLooks shows the broker each name that is looked up; it requires Ask.
+	// AskLooks shows the broker each name that is looked up, but for those that AskPrograms shows; it requires Ask.
 	AskLooks bool
+	// AskPrograms shows the broker each start of a program; it requires Ask.
+	AskPrograms bool
 	// AskSignals shows the broker the process that a signal is for; it requires Ask.
 	AskSignals bool
 	// OwnIPC opens shared memory, semaphores and queues that have a number: the command has an IPC

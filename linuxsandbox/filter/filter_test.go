@@ -22,7 +22,7 @@ import (
 var everyOptions = func() (all []Options) {
 	for bits := range 1 << 6 {
 		has := func(bit int) bool { return bits>>bit&1 != 0 }
-		all = append(all, Options{AllowInet: has(0), AllowUnix: has(1), Ask: has(2), AskSends: has(3), AskLocks: has(4), AskReads: has(5), AskLooks: bits%17 < 8, OwnIPC: bits%3 == 0, Traces: bits%5 < 2, AskSignals: bits%7 < 3, AskInet: bits%11 < 5, Empties: bits%13 < 6,
+		all = append(all, Options{AllowInet: has(0), AllowUnix: has(1), Ask: has(2), AskSends: has(3), AskLocks: has(4), AskReads: has(5), AskLooks: bits%17 < 8, AskPrograms: bits%19 < 9, OwnIPC: bits%3 == 0, Traces: bits%5 < 2, AskSignals: bits%7 < 3, AskInet: bits%11 < 5, Empties: bits%13 < 6,
 			User: uint32(bits % 2), Group: uint32(1 - bits%2)})
 	}
 	return all
@@ -46,7 +46,7 @@ func newStated(t testing.TB, goarch string, o Options) stated {
 		inScope := (r.only&inetDenied == 0 || !o.AllowInet) && (r.only&unixDenied == 0 || !o.AllowUnix) &&
 			(r.only&inetAllowed == 0 || o.AllowInet) && (r.only&unixAllowed == 0 || o.AllowUnix) &&
 			(r.only&filesAsked == 0 || o.Ask) && (r.only&brokered == 0 || o.AllowUnix || o.Ask) && (r.only&sendsAsked == 0 || o.AskSends) &&
-			(r.only&locksAsked == 0 || o.AskLocks) && (r.only&readsAsked == 0 || o.AskReads) && (r.only&looksAsked == 0 || o.AskLooks) &&
+			(r.only&locksAsked == 0 || o.AskLocks) && (r.only&readsAsked == 0 || o.AskReads) && (r.only&looksAsked == 0 || o.AskLooks) && (r.only&programsAsked == 0 || o.AskPrograms) &&
 			(r.only&signalsAsked == 0 || o.AskSignals) && (r.only&inetAsked == 0 || o.AskInet) && (r.only&ownIPC == 0 || o.OwnIPC) && (r.only&traces == 0 || o.Traces) && (r.only&empties == 0 || o.Empties)
 		for _, name := range r.calls {
 			if inScope {

@@ -89,6 +89,7 @@ const (
 	inetAsked
 	empties
 	looksAsked
+	programsAsked
 	brokered // some call goes to the broker
 
 	noSockets = inetDenied | unixDenied
@@ -98,7 +99,7 @@ func (s scope) covers(o Options) bool {
 	return (s&inetDenied == 0 || !o.AllowInet) && (s&inetAllowed == 0 || o.AllowInet) && (s&inetAsked == 0 || o.AskInet) &&
 		(s&unixDenied == 0 || !o.AllowUnix) && (s&unixAllowed == 0 || o.AllowUnix) &&
 		(s&filesAsked == 0 || o.Ask) && (s&sendsAsked == 0 || o.AskSends) &&
-		(s&locksAsked == 0 || o.AskLocks) && (s&readsAsked == 0 || o.AskReads) && (s&looksAsked == 0 || o.AskLooks) && (s&signalsAsked == 0 || o.AskSignals) &&
+		(s&locksAsked == 0 || o.AskLocks) && (s&readsAsked == 0 || o.AskReads) && (s&looksAsked == 0 || o.AskLooks) && (s&programsAsked == 0 || o.AskPrograms) && (s&signalsAsked == 0 || o.AskSignals) &&
 		(s&ownIPC == 0 || o.OwnIPC) && (s&traces == 0 || o.Traces) && (s&empties == 0 || o.Empties) && (s&brokered == 0 || o.Brokered())
 }
 
@@ -145,7 +146,7 @@ var (
 // lookups look a name up, and change nothing.
 var lookups = []string{
 	"open", "openat", "access", "faccessat", "faccessat2", "stat", "lstat", "newfstatat", "fstatat", "statx", "statfs", "readlink", "readlinkat",
-	"execve", "execveat", "chdir", "getxattr", "lgetxattr", "getxattrat", "listxattr", "llistxattr", "listxattrat", "inotify_add_watch",
+	"chdir", "getxattr", "lgetxattr", "getxattrat", "listxattr", "llistxattr", "listxattrat", "inotify_add_watch",
 }
 
 var lingers = []test{{arg: 1, in: []uint32{unix.SOL_SOCKET}}, {arg: 2, in: []uint32{unix.SO_LINGER}}}
@@ -378,6 +379,8 @@ var table = []rule{
 		why: "always proceeds: the broker records what a read-only mount answers. Only probes for writing, which are rare"},
 	{calls: []string{"faccessat", "faccessat2"}, only: filesAsked, when: []test{{arg: 2, mask: unix.W_OK, in: []uint32{0}, not: true}}, do: ask,
 		why: "the same"},
+	{calls: []string{"execve", "execveat"}, only: programsAsked, do: ask,
+		why: "the policy lists what may be executed, and Landlock must also open the dynamic loader, which executes any file; or as for lookups"},
 	{calls: lookups, only: looksAsked, do: ask,
 		why: "always proceed: on a draft the broker records which names a command depends on"},
 	{calls: []string{"umask"}, only: filesAsked, do: ask,

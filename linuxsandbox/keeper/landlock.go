@@ -68,6 +68,7 @@ func handled(abi int, network bool) ll.RulesetAttr {
 // rights are what a rule with that access allows on a kernel that knows all rights.
 var rights = map[spec.Access]uint64{
 	spec.AccessList:   ll.AccessFSReadDir,
+	spec.AccessRun:    ll.AccessFSExecute,
 	spec.AccessRead:   fsRead,
 	spec.AccessWrite:  fsRead | fsWrite,
 	spec.AccessDevice: fsDevice,
@@ -101,7 +102,7 @@ func buildRuleset(abi int, s *task) (int, error) {
 		return -1, fmt.Errorf("create ruleset: %w", err)
 	}
 	for _, rule := range s.Rules {
-		if err := addRule(ruleset, rule, attr.HandledAccessFS, s.Ask); err != nil {
+		if err := addRule(ruleset, rule, attr.HandledAccessFS, s); err != nil {
 			unix.Close(ruleset)
 			return -1, err
 		}
@@ -118,11 +119,11 @@ func buildRuleset(abi int, s *task) (int, error) {
 	return ruleset, nil
 }
 
-// addRule adds one rule. With brokered it grants no folder for writing, whatever is at the path by
+// addRule adds one rule. With Spec.Ask it grants no folder for writing, whatever is at the path by
 // now: the broker judges every change in a folder. Landlock checks each folder on the way up,
 // through mounts too, so a write right on the command's own /tmp would also hold in a workspace
 // mounted below it.
-func addRule(ruleset int, rule spec.Rule, handledFS uint64, brokered bool) error {
+func addRule(ruleset int, rule spec.Rule, handledFS uint64, s *task) error {
 	fd, err := kernel.OpenPath(rule.Path)
 	if err != nil {
 		gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
@@ -137,10 +138,13 @@ func addRule(ruleset int, rule spec.Rule, handledFS uint64, brokered bool) error
 		return rule.Failed(err)
 	}
 	allowed := rights[rule.Access] & handledFS
+	if s.Programs && rule.Access != spec.AccessRun {
+		allowed &^= ll.AccessFSExecute
+	}
 	switch {
 	case !kernel.IsFolder(&st):
 		allowed &= fsOfFile
-	case brokered && rule.Access == spec.AccessWrite:
+	case s.Ask && rule.Access == spec.AccessWrite:
 		allowed &= fsRead
 	}
 	if rule.Access == spec.AccessDevice && st.Mode&unix.S_IFMT != unix.S_IFCHR && st.Mode&unix.S_IFMT != unix.S_IFBLK {

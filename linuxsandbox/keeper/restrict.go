@@ -113,7 +113,7 @@ func forbidCores() (handled bool, err error) {
 // the kernel allows only one in a chain of filters, and codeagent may itself run under codeagent.
 func (r *restriction) filter(s *task) error {
 	o := filter.Options{
-		AllowInet: s.Network, AskInet: s.AskNetwork, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.Sends(), AskLocks: s.Locks, AskReads: s.Reads, AskLooks: s.Looks, AskSignals: s.Signals,
+		AllowInet: s.Network, AskInet: s.AskNetwork, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.Sends(), AskLocks: s.Locks, AskReads: s.Reads, AskLooks: s.Looks, AskPrograms: s.Looks || s.Programs && s.Ask, AskSignals: s.Signals,
 		OwnIPC: s.Mounts != nil || s.Walls != nil, Traces: s.Ask, Empties: r.facts.LandlockABI < spec.TruncateABI && s.Walls == nil, User: uint32(unix.Getuid()), Group: uint32(unix.Getgid()),
 	}
 	prog, err := filter.Program(runtime.GOARCH, o)

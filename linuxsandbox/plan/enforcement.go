@@ -64,7 +64,7 @@ func (f Facts) unheld(paths []string) []string {
 // enforcement returns the layers that enforce p on a kernel, and what they do not enforce. An error means
 // that p must not run here; it names the part of p that cannot be enforced.
 func enforcement(p resolved.Policy, f Facts) ([]sandbox.Layer, []sandbox.Weakness, error) {
-	for _, check := range []func(resolved.Policy, Facts) error{checkLandlock, checkMode, checkRoots, checkNetwork, checkSockets, checkDenyRead} {
+	for _, check := range []func(resolved.Policy, Facts) error{checkLandlock, checkMode, checkRoots, checkNetwork, checkSockets, checkDenyRead, checkPrograms} {
 		if err := check(p, f); err != nil {
 			return nil, nil, err
 		}
@@ -108,6 +108,19 @@ func checkNetwork(p resolved.Policy, f Facts) error {
 	}
 	return fmt.Errorf("single hosts cannot be opened inside this sandbox (%s): it has no network or all of it; "+
 		"what needs %s can only run outside the sandbox", why, strings.Join(names, ", "))
+}
+
+// checkPrograms refuses a list of programs without Landlock, which alone has a right to execute, and without a broker,
+// which refuses the dynamic loader as a program: that executes any file.
+func checkPrograms(p resolved.Policy, f Facts) error {
+	if len(p.Programs) == 0 || f.LandlockABI > 0 && f.Broker {
+		return nil
+	}
+	why := "Landlock, which judges what is executed, is missing"
+	if f.LandlockABI > 0 {
+		why = notifyLayer(f).Reason
+	}
+	return fmt.Errorf("single programs cannot be allowed inside this sandbox (%s): remove sandbox.allowed_programs, or choose another backend", why)
 }
 
 // checkSockets refuses granted sockets if no broker could connect to them.

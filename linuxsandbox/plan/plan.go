@@ -78,7 +78,7 @@ func New(p resolved.Policy, f Facts) (*Plan, error) {
 		return nil, err
 	}
 	out.Spec = spec.Spec{
-		LandlockABI: f.LandlockABI, Rules: rules, Unreadable: p.DenyRead, Limits: f.Groups.Rest(p.Limits),
+		LandlockABI: f.LandlockABI, Rules: slices.Concat(rules, loaders(rules)), Programs: len(p.Programs) > 0, Unreadable: p.DenyRead, Limits: f.Groups.Rest(p.Limits),
 		Network: p.Network.Mode == sandbox.NetworkFull, HostNet: notHostNet(p, f), AskNetwork: asksNetwork(p, f), Ask: f.Broker, Locks: f.locks(), PathSockets: pathSockets(p, f),
 		Signals: f.Broker && (f.ownPIDs() || f.LandlockABI >= 6),
 	}

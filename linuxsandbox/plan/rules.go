@@ -9,9 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxRules bounds the rules into which a root with denied paths may split. A rule adds about 5 µs
@@ -60,6 +63,11 @@ func rulesFor(p resolved.Policy, entries lister) ([]spec.Rule, error) {
 	for _, dev := range devices {
 		if !sandbox.CoveredBy(denied, dev.path) {
 			rules = append(rules, spec.Rule{Path: dev.path, Access: spec.AccessDevice, Optional: true})
+		}
+	}
+	for _, path := range p.Programs {
+		if !sandbox.CoveredBy(denied, path) {
+			rules = append(rules, spec.Rule{Path: path, Access: spec.AccessRun, Optional: true})
 		}
 	}
 	if len(rules) > maxRules {
@@ -132,4 +140,30 @@ func siblings(at string, carve []string, entries lister) ([]spec.Rule, error) {
 		}
 	}
 	return rules, nil
+}
+
+// loaders opens the dynamic loaders of the programs in rules: the kernel executes them too. The interpreter of a script
+// is a program of its own.
+func loaders(rules []spec.Rule) (out []spec.Rule) {
+	for _, rule := range rules {
+		if rule.Access != spec.AccessRun {
+			continue
+		}
+		fd, err := kernel.OpenPath(rule.Path)
+		if err != nil {
+			continue // the keeper skips it
+		}
+		path, script, err := kernel.InterpreterOf(fd)
+		unix.Close(fd)
+		if err != nil || path == "" || script {
+			continue
+		}
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			continue
+		}
+		if loader := (spec.Rule{Path: path, Access: spec.AccessRun, Optional: true}); !slices.Contains(out, loader) {
+			out = append(out, loader)
+		}
+	}
+	return out
 }

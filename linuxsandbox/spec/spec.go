@@ -16,7 +16,7 @@ import (
 
 // Version is the version of Spec. Both halves come from one build; a helper of another version
 // refuses to run anything.
-const Version = 10
+const Version = 11
 
 // maxSpec bounds an encoded Spec in bytes, including command line and environment.
 const maxSpec = 1 << 20
@@ -51,6 +51,8 @@ type Spec struct {
 	Reads bool
 	// Looks requires Ask: the broker sees each name that is looked up.
 	Looks bool
+	// Programs: Landlock lets only the files of AccessRun execute. With Ask the broker sees each start.
+	Programs bool
 	// Signals requires Ask: the broker sees the processes that signals are for. A PID namespace or
 	// Landlock confines them.
 	Signals bool
@@ -114,7 +116,9 @@ type Access string
 const (
 	// AccessList reads directories, not files.
 	AccessList Access = "list"
-	// AccessRead reads and executes.
+	// AccessRun executes one file, which another rule must open for reading.
+	AccessRun Access = "run"
+	// AccessRead reads and, without Spec.Programs, executes.
 	AccessRead Access = "read"
 	// AccessWrite is AccessRead and every change except creating device nodes. With Spec.Ask it is
 	// AccessRead for a folder, because the broker makes every change there.
@@ -217,7 +221,7 @@ func (s *Spec) Sends() bool {
 func (s *Spec) Validate() error {
 	for _, r := range s.Rules {
 		switch r.Access {
-		case AccessList, AccessRead, AccessDevice:
+		case AccessList, AccessRead, AccessRun, AccessDevice:
 		case AccessWrite:
 			if why := NeverWritable(r.Path); why != "" {
 				return fmt.Errorf("write rule for %q: %s", r.Path, why)

@@ -19,7 +19,7 @@ import (
 func exampleSpec() Spec {
 	return Spec{
 		Rules:      []Rule{{Path: "/w", Access: AccessWrite}, {Path: "/usr", Access: AccessRead, Optional: true}, {Path: "/", Access: AccessList}, {Path: "/dev/null", Access: AccessDevice}},
-		Unreadable: []string{"/home/u/.ssh"}, Network: true, HostNet: 1<<64 - 1, AskNetwork: true, Ask: true, PathSockets: true, Locks: true, Reads: true, Looks: true, Signals: true, KeepFileCaps: true,
+		Unreadable: []string{"/home/u/.ssh"}, Network: true, HostNet: 1<<64 - 1, AskNetwork: true, Ask: true, PathSockets: true, Locks: true, Reads: true, Looks: true, Programs: true, Signals: true, KeepFileCaps: true,
 		Limits: sandbox.Limits{WallMillis: 7, CPUSeconds: 1, CPUPercent: 6, Memory: 2, Processes: 3, OpenFiles: 4, FileSize: 5, Output: 8}, OpenFiles: 9,
 		Group: 5,
 		Own: []OwnFile{{

@@ -30,6 +30,7 @@ type Policy struct {
 	Network             sandbox.Network
 	Sockets             []string
 	Limits              sandbox.Limits
+	Programs            []string
 	Temp                string
 }
 
@@ -109,7 +110,7 @@ func of(p sandbox.Policy, m Machine) Policy {
 			return r.Origin == sandbox.FromSharedTemp && !slices.Contains(m.SharedTemp, r.Path)
 		}),
 		Read: p.Read, WasWrite: p.WasWrite, Protected: p.Protected, DenyRead: p.DenyRead, DenyGlobs: p.DenyGlobs,
-		Network: p.Network, Sockets: p.Sockets, Limits: p.Limits, Temp: p.Temp,
+		Network: p.Network, Sockets: p.Sockets, Limits: p.Limits, Programs: p.Programs, Temp: p.Temp,
 	}
 }
 
@@ -165,6 +166,13 @@ func (p Policy) ReadingAll() Policy {
 func (p Policy) Limited(l sandbox.Limits) Policy {
 	q := p.declared
 	q.Limits = l
+	return of(q, p.machine)
+}
+
+// Starting returns p with other programs.
+func (p Policy) Starting(programs []string) Policy {
+	q := p.declared
+	q.Programs = programs
 	return of(q, p.machine)
 }
 

@@ -139,7 +139,7 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 	ws.AtClose(ws.git.settle)
 	go ws.Paths.SweepTemp() // nothing waits for it
 	ws.Place = config.Place{
-		Workspace: ws.Folder, Home: ws.Stdio.Env("HOME"), Paths: ws.Paths, Own: OwnPrograms(), Temp: temp, Files: ws.Files, Ground: ws.recorded,
+		Workspace: ws.Folder, Home: ws.Stdio.Env("HOME"), Paths: ws.Paths, Own: OwnPrograms(), Temp: temp, Files: ws.Files, Ground: ws.recorded, Program: ws.Program,
 	}
 	ws.Policy, err = config.Policy(ws.Config, ws.Place)
 	if err != nil && ws.reports {

@@ -94,7 +94,7 @@ func TestBrokerKnowsWhatIsLookedUp(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", c.Name, c, p)
 		}
 	}
-	for _, name := range filter.Asked(filter.Options{Ask: true, AskLooks: true}) {
+	for _, name := range filter.Asked(filter.Options{Ask: true, AskLooks: true, AskPrograms: true}) {
 		if runtime.GOARCH == "amd64" && !slices.Contains(others, name) && !known[name] {
 			t.Errorf("the filter asks about %s, and no handler knows it", name)
 		}
