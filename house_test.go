@@ -99,6 +99,8 @@ var rooms = []room{
 	{path: "approvals/without", floor: 1, imports: []string{"hostfile", "sandbox", "sandbox/named"}},
 	// Which call follows which step, which only says what runs ahead on a draft.
 	{path: "patterns", floor: 1, pure: true},
+	// The memory of all sessions, which the side program keeps.
+	{path: "patterns/store", floor: 1, imports: []string{"hostfile", "patterns"}},
 	// A question in words, for faces without a screen: all of them say the same.
 	{path: "approvals/plain", floor: 1, imports: []string{"approvals", "event", "internal/short", "internal/visible", "sandbox"}, pure: true},
 	// What is open, as data: entries of the ledger, and the exported file.
@@ -248,7 +250,7 @@ var rooms = []room{
 	{path: "telemetry", floor: 3, imports: []string{"event", "internal/mask", "internal/visible", "sandbox"}},
 
 	// Floor 4: wiring.
-	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/acpcmd", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/completion", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/helpcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/permissionscmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/serverscmd", "cmd/codeagent/sessionscmd", "cmd/codeagent/trycmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "eventlog", "exec", "internal/environ", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
+	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/acpcmd", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/completion", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/helpcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/patternscmd", "cmd/codeagent/permissionscmd", "cmd/codeagent/rulescmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/serverscmd", "cmd/codeagent/sessionscmd", "cmd/codeagent/trycmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "eventlog", "exec", "internal/environ", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
 	// One package a command, and below them what they share. None knows package main.
 	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/trycmd", "cmd/codeagent/workspace", "config", "config/server", "draft", "event", "exec", "hostfile", "internal/picture", "internal/short", "internal/visible", "model", "prompts", "sandbox", "session", "tools", "tui", "tui/attention", "tui/clipboard", "tui/fill", "tui/footer", "tui/home", "tui/keys", "tui/lists", "tui/memory", "tui/message", "tui/paint", "tui/palette", "tui/picker", "tui/rewind", "tui/settings", "tui/setup", "tui/templates", "tui/trying", "tui/undoing", "undo"}},
 	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "approvals/rules", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "event", "exec", "gitrun", "headless", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "model", "prompts", "sandbox"}},
@@ -260,6 +262,7 @@ var rooms = []room{
 	// What a shell offers while a command line is typed.
 	{path: "cmd/codeagent/completion", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "eventlog", "internal/visible"}},
 	{path: "cmd/codeagent/permissionscmd", floor: 4, imports: []string{"approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "internal/short", "internal/visible"}},
+	{path: "cmd/codeagent/patternscmd", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "internal/short", "internal/visible", "patterns"}},
 	{path: "cmd/codeagent/mcpcmd", floor: 4, imports: []string{"agent", "approvals", "approvals/plain", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "event", "exec", "internal/short", "internal/visible", "mcp/inquiry", "mcp/serve", "model", "sandbox", "tools", "undo"}},
 	// What sandbox --learn and mcp learn share: the same question before, the same text after.
 	{path: "cmd/codeagent/learning", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/visible", "sandbox"}},
@@ -282,10 +285,10 @@ var rooms = []room{
 	// Reads what the user and trusted projects add: hooks and skills.
 	{path: "cmd/codeagent/extensions", floor: 4, imports: []string{"cmd/codeagent/workspace", "config", "config/server", "hooks", "hostfile", "internal/short", "sandbox", "sandbox/named", "skills"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
-	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "backends/bwrap", "backends/wasm", "cmd/codeagent/cli", "config", "draft", "eventlog", "exec", "exec/experiment", "exec/verdict", "exec/worker", "gitrun", "hooks", "hostfile", "internal/git", "internal/mask", "internal/short", "linuxsandbox", "sandbox", "sandbox/protect", "sandbox/resolved", "seatbelt"}},
+	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "backends/bwrap", "backends/wasm", "cmd/codeagent/cli", "config", "draft", "eventlog", "exec", "exec/experiment", "exec/verdict", "exec/worker", "gitrun", "hooks", "hostfile", "internal/git", "internal/mask", "internal/short", "linuxsandbox", "patterns", "sandbox", "sandbox/protect", "sandbox/resolved", "seatbelt"}},
 	// What is begun before the packages of the program are initialised.
 	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"eventlog", "hostfile", "internal/visible", "sandbox"}},
-	{path: "cmd/codeagent-extra", floor: 4, imports: []string{"backends/wasm/module"}},
+	{path: "cmd/codeagent-extra", floor: 4, imports: []string{"backends/wasm/module", "patterns/store"}},
 	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox/keeper"}},
 
 	// Test support. It may do what tests may; what ships must not depend on it.
@@ -334,7 +337,7 @@ var doors = []door{
 	{"charm.land/bubbletea", []string{"tui", "tui/keys", "tui/terminal"}, "one room draws; keys knows its key presses, terminal its views"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui/paint"}, "colours come from one room"},
-	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/judge", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/cgroup", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/plan", "linuxsandbox/spec", "linuxsandbox/netns", "draft", "exec", "hostfile", "undo", "tui/terminal", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program", "backends/wasm/module"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile, draft at the marks of overlayfs, tui/terminal whether a key waits"},
+	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker", "linuxsandbox/broker/calls", "linuxsandbox/broker/evidence", "linuxsandbox/broker/judge", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/processes", "linuxsandbox/broker/sockets", "linuxsandbox/broker/terminal", "linuxsandbox/broker/umask", "linuxsandbox/cgroup", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/plan", "linuxsandbox/spec", "linuxsandbox/netns", "draft", "exec", "hostfile", "undo", "tui/terminal", "linuxsandbox/control", "linuxsandbox/keeper", "linuxsandbox/program", "backends/wasm/module", "patterns/store"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile, draft at the marks of overlayfs, tui/terminal whether a key waits"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox/keeper"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
 	{"os/signal", []string{"cmd/codeagent", "cmd/codeagent/acpcmd", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/screen", "tui/terminal"}, "signals are the program's, not a library's; doctor tries to send one, screen waits for SIGCONT after Ctrl+Z, terminal for SIGWINCH, exec, acp and mcp take SIGPIPE"},
@@ -385,7 +388,7 @@ var starters = []permitted{
 	{"cmd/codeagent/languages", "the ends of the servers, joined by Close"},
 	{"diagnostics", "the rounds of a server, one after another, joined by Close"},
 	{"cmd/codeagent/providers", "the lists of models of several providers, each ended by its time limit"},
-	{"cmd/codeagent/workspace", "what git trusts while a session starts, the sweep of old temporary folders"},
+	{"cmd/codeagent/workspace", "what git trusts while a session starts, the sweep of old temporary folders, who waits for the side program that folds"},
 	{"exec", "output copiers and the waiter, joined before Run returns; jobs"},
 	{"exec/worker", "a search that its caller may leave"},
 	{"gitrun/history.go", "the writer of what git reads, ended with it"},

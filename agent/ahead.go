@@ -119,8 +119,16 @@ func (h *ahead) run(ctx context.Context, most time.Duration) error {
 // meets compares the first call of the answer. Another one ends the run.
 func (h *ahead) meets(c model.ToolCall) {
 	if h != nil && (c.Name != h.call.Name || !patterns.Same(c.Arguments, h.call.Arguments)) {
-		h.end(false)
+		h.leave()
 	}
+}
+
+// leave drops the run while other things go on.
+func (h *ahead) leave() {
+	h.group.Go(func() error {
+		h.end(false)
+		return nil
+	})
 }
 
 // take returns what ran of c; nil if c has to run. It waits for the end of the run if that saves time.
@@ -163,8 +171,8 @@ func (b *batch) learn(whole bool) {
 	}
 	if h != nil {
 		ended := time.Now()
-		h.end(false)
-		_ = h.group.Wait() // it was stopped
+		h.leave()
+		_ = h.group.Wait() // it is stopped
 		use := &b.turn.ahead
 		use.Hidden += h.hidden - time.Since(ended)
 		switch {
@@ -186,7 +194,7 @@ func (b *batch) learn(whole bool) {
 		if h != nil && h.used && i == 0 {
 			took = h.took
 		}
-		if f.Tools += took; i == 0 {
+		if f.Tools += took; i == 0 && a.cfg.Stage.CanRunAhead(c.planned) {
 			f.Tool, f.Arguments, f.Took = c.model.Name, c.model.Arguments, took
 		}
 	}

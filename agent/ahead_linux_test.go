@@ -39,7 +39,7 @@ func newForesight(t testing.TB, replies func(f *foresight, workspace string) []s
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(drafts) })
-	f := &foresight{memory: patterns.New("/w", func(s string) string { return s }), ran: make(chan struct{}, 1000)}
+	f := &foresight{memory: patterns.New("/w", func(s string) string { return s }, func() patterns.Book { return nil }), ran: make(chan struct{}, 1000)}
 	script := func(outside string) []scripted.Reply { return replies(f, filepath.Dir(outside)+"/work") }
 	f.field = newField(t, approvals.OnRequest, approvals.Answer{Decision: approvals.Once}, script, append([]func(*agent.Config){func(c *agent.Config) {
 		c.Stage.Drafts = &tools.Drafts{Folder: drafts, Can: func() bool { return true }, Runner: func() (*codeexec.Runner, func(), error) {

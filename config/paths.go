@@ -48,6 +48,9 @@ type Paths struct {
 	home string
 }
 
+// Patterns is the folder of what the model called after which step. It lies in History, as no command may read it either.
+func (p Paths) Patterns() string { return filepath.Join(p.History, "patterns") }
+
 // FindPaths follows $CODEAGENT_HOME, else the XDG base directories below home.
 func FindPaths(getenv func(string) string, home string) (Paths, error) {
 	if dir := getenv("CODEAGENT_HOME"); dir != "" {

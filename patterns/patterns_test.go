@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"codeagent/internal/mask"
 )
 
 // TestTemplates: what a call takes from the step before is a slot, and a later step fills it.
@@ -77,14 +79,13 @@ func TestPredicts(t *testing.T) {
 		{"learned again after that", "aaaaaaaaaaa", 31 * day, 0, ""},
 		{"four of five", "aaaaba", 0, 0, ""},
 		{"one slip in many", "aaaaaaaabaaaaaaaa", 0, 0, "a"},
-		{"another call since", "aaaaaaaaaaaab", 0, 0, "b"},
+		{"another call since", "aaaaaaaaaaaab", 0, 0, ""},
 		{"a new habit", "aaaaaaaabbbbbbbbbb", 0, 0, "b"},
 		{"in turns", "abababababababab", 0, 0, ""},
 		{"the last of the turn", "------------", 0, 0, ""},
 		{"seven of ten", "aaabaaabaaabaaabaaab", 0, 0, ""},
 	} {
-		var b Book
-		now := start
+		b, now := Book{}, start
 		for _, call := range strings.Split(c.calls, "") {
 			b.Add(Observation{Key: Key{Step: "s"}, At: now, Call: strings.Trim(call, "-")})
 			now = now.Add(c.every)
@@ -115,75 +116,73 @@ func TestPredicts(t *testing.T) {
 	for _, at := range []time.Duration{0, 0, 14 * day} {
 		p.Add(Observation{Key: Key{Step: "s"}, At: start.Add(at), Call: "a"})
 	}
-	if got := p.patterns[Key{Step: "s"}]; math.Abs(got.N-1.5) > 1e-9 {
+	if got := p[Key{Step: "s"}]; math.Abs(got.N-1.5) > 1e-9 {
 		t.Errorf("after a half-life one counts %v", got.N-1)
 	}
 }
 
-// TestAllowance: what is not used takes a quarter of the time of tools at most.
+// none is what a first session remembers.
+func none() Book { return nil }
+
+// TestAllowance: what is not used takes a quarter of the time that tools of the session took, at every moment.
 func TestAllowance(t *testing.T) {
-	var b Book
-	now := time.Unix(1_700_000_000, 0)
-	if got := b.Allowance(now); got != 0 {
-		t.Errorf("before any call: %v", got)
-	}
-	b.Add(Observation{At: now, Tools: 4000, Wasted: 300})
-	if got := b.Allowance(now); got != 700*time.Millisecond {
-		t.Errorf("%v", got)
-	}
-	if got := b.Allowance(now.Add(halfLife)); got != 350*time.Millisecond {
-		t.Errorf("after a half-life: %v", got)
-	}
-	m := New("/p", func(s string) string { return s })
-	step := StepOf(Ran{Tool: "edit"})
+	step, learned := StepOf(Ran{Tool: "edit"}), Followed{Tool: "shell", Arguments: "{}", Took: time.Second}
+	early := New("/p", func(s string) string { return s }, none)
 	for range 8 {
-		m.Saw(step, "", Followed{Tool: "shell", Arguments: "{}", Took: time.Second, Tools: time.Second})
+		early.Saw(step, "", learned)
 	}
-	if _, _, took, allowed, ok := m.Next(step, ""); !ok || took != time.Second || allowed < 1900*time.Millisecond {
+	earlier := early.book
+	m := New("/p", func(s string) string { return s }, func() Book { return earlier })
+	if _, _, _, _, ok := m.Next(step, ""); ok {
+		t.Error("predicted before any tool has run")
+	}
+	m.Saw(Step{}, "", Followed{Tools: 8 * time.Second})
+	if _, _, took, allowed, ok := m.Next(step, ""); !ok || took != time.Second || allowed != 2*time.Second {
 		t.Errorf("%v of %v, %v", took, allowed, ok)
 	}
-	m.Saw(StepOf(Ran{Tool: "other"}), "", Followed{Wasted: 1500 * time.Millisecond})
+	m.Saw(Step{}, "", Followed{Wasted: 1500 * time.Millisecond})
 	if _, _, _, _, ok := m.Next(step, ""); ok {
 		t.Error("predicted beyond the allowance")
 	}
 }
 
-// TestSecretsAreNotLearned: neither a call nor a kind of step with a secret.
+// TestSecretsAreNotLearned: neither a call nor a kind of step with a secret, also where JSON spells it in another way.
 func TestSecretsAreNotLearned(t *testing.T) {
-	m := New("/p", func(s string) string { return strings.ReplaceAll(s, "hunter2", "[secret]") })
-	for range 9 {
-		m.Saw(StepOf(Ran{Tool: "edit"}), "", Followed{Tool: "shell", Arguments: `{"command":"login hunter2"}`, Tools: time.Hour})
-		m.Saw(StepOf(Ran{Tool: "shell", Command: "login hunter2"}), "", Followed{Tool: "shell", Arguments: `{}`, Tools: time.Hour})
-	}
-	if text := string(m.book.Snapshot(time.Now())); strings.Contains(text, "hunter2") || strings.Contains(text, "login") {
-		t.Errorf("learned %s", text)
-	}
-	for _, r := range []Ran{{Tool: "edit"}, {Tool: "shell", Command: "login hunter2"}} {
-		if _, _, _, _, ok := m.Next(StepOf(r), ""); ok {
-			t.Errorf("predicts after %+v", r)
+	secrets := mask.New([]string{"MY_TOKEN=hunt\"er2\n<x>"}, func(name string) bool { return name == "MY_TOKEN" })
+	m := New("/p", secrets.Text, none)
+	for _, arguments := range []string{`{"command":"login hunt\"er2\n\u003cx>"}`, `{"command":"export PASSWORD=\"swordfish\""}`, `{"api_key":"swordfish"}`} {
+		for range 9 {
+			m.Saw(StepOf(Ran{Tool: "edit"}), "", Followed{Tool: "shell", Arguments: arguments, Tools: time.Hour})
+			m.Saw(StepOf(Ran{Tool: "shell", Command: "PASSWORD=swordfish login"}), "", Followed{Tool: "shell", Arguments: `{}`, Tools: time.Hour})
 		}
+	}
+	if fresh := m.Fresh(); len(fresh) != 0 || len(m.book) != 0 {
+		t.Errorf("learned %v", fresh)
+	}
+	m.Saw(StepOf(Ran{Tool: "edit"}), "", Followed{Tool: "shell", Arguments: `{"command":"login"}`})
+	if len(m.Fresh()) != 1 || len(m.Fresh()) != 0 {
+		t.Error("what has no secret is not learned, or twice")
 	}
 }
 
 // TestSnapshot: a snapshot is the same book again, of the latest patterns as far as they fit.
 func TestSnapshot(t *testing.T) {
-	var b Book
-	now := time.Unix(1_700_000_000, 0).UTC()
+	b, now := Book{}, time.Unix(1_700_000_000, 0).UTC()
 	for i := range 2000 {
 		for range 7 {
-			b.Add(Observation{Key: Key{"/p", "", fmt.Sprint("step ", i)}, At: now.Add(time.Duration(i) * time.Minute), Call: strings.Repeat("c", i%50+1), Took: 10, Tools: 10, Wasted: 1})
+			b.Add(Observation{Key: Key{"/p", "", fmt.Sprint("step ", i)}, At: now.Add(time.Duration(i) * time.Minute), Call: strings.Repeat("c", i%50+1), Took: 10})
 		}
 	}
 	now = now.Add(2000 * time.Minute)
-	data := b.Snapshot(now)
+	data := b.Encode(now, "set aside")
 	if len(data) > MaxSnapshot || len(data) < MaxSnapshot/2 {
 		t.Errorf("%d bytes", len(data))
 	}
-	read, err := Read(data)
-	if err != nil {
+	read, notice, err := Decode(data)
+	if err != nil || notice != "set aside" {
 		t.Fatal(err)
 	}
-	if again := read.Snapshot(now); string(again) != string(data) {
+	if again := read.Encode(now, notice); string(again) != string(data) {
 		t.Errorf("it differs: %s", again)
 	}
 	if _, ok := read.Next(Key{"/p", "", "step 1999"}, now); !ok {
@@ -192,8 +191,8 @@ func TestSnapshot(t *testing.T) {
 	if _, ok := read.Next(Key{"/p", "", "step 0"}, now); ok {
 		t.Error("the oldest is in it")
 	}
-	for _, bad := range []string{"", "{}", `{"version":2}`, `{"version":1,"tools_ms":-1}`, `{"version":1,"patterns":[{"step":"s","seen":9,"n":1,"right":2}]}`, `{"version":1,"patterns":[{"step":"s","seen":-1}]}`, string(data[:len(data)-1])} {
-		if _, err := Read([]byte(bad)); err == nil {
+	for _, bad := range []string{"", "{}", `{"version":2}`, `{"version":1,"patterns":[{"step":"s","seen":9,"n":1,"right":2}]}`, `{"version":1,"patterns":[{"step":"s","seen":-1}]}`, string(data[:len(data)-1])} {
+		if _, _, err := Decode([]byte(bad)); err == nil {
 			t.Errorf("%.40q was read", bad)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"codeagent/backends/wasm/module"
+	"codeagent/patterns/store"
 )
 
 // version is the git description of the build, set by the Makefile with -X.
@@ -14,7 +15,8 @@ var version = "dev"
 
 // commands have the work. Each gets its arguments and returns the exit status.
 var commands = map[string]func(args []string) int{
-	"wasm": module.Main,
+	"patterns": store.Main,
+	"wasm":     module.Main,
 }
 
 func main() { os.Exit(run(os.Args[1:])) }

@@ -14,6 +14,7 @@ import (
 	"codeagent/cmd/codeagent/execcmd"
 	"codeagent/cmd/codeagent/helpcmd"
 	"codeagent/cmd/codeagent/mcpcmd"
+	"codeagent/cmd/codeagent/patternscmd"
 	"codeagent/cmd/codeagent/permissionscmd"
 	"codeagent/cmd/codeagent/rulescmd"
 	"codeagent/cmd/codeagent/sandboxcmd"
@@ -103,7 +104,7 @@ func newRoot(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	root.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "keep no session of this run")
 	mcp := mcpcmd.New(s, f)
 	mcp.AddCommand(serverscmd.New(s, f)...)
-	root.AddCommand(execcmd.New(s, f), execcmd.NewReview(s, f), screen.NewResume(s, f), screen.NewFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), trycmd.New(s, f), acpcmd.New(s, f), doctor.New(s, f), mcp, permissionscmd.New(s, f), rulescmd.New(s, f), newVersion(s))
+	root.AddCommand(execcmd.New(s, f), execcmd.NewReview(s, f), screen.NewResume(s, f), screen.NewFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), trycmd.New(s, f), acpcmd.New(s, f), doctor.New(s, f), mcp, patternscmd.New(s, f), permissionscmd.New(s, f), rulescmd.New(s, f), newVersion(s))
 	root.SetHelpCommand(helpcmd.New(s))
 	root.CompletionOptions.HiddenDefaultCmd = false
 	cli.ExplainArguments(root)

@@ -1,11 +1,15 @@
 package conversation
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"codeagent/agent"
 	"codeagent/approvals"
+	"codeagent/cmd/codeagent/workspace"
+	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/mask"
 	"codeagent/patterns"
 	"codeagent/sandbox"
@@ -27,5 +31,34 @@ func (ses *Session) ahead() *agent.Ahead {
 		}
 		return ""
 	}
-	return &agent.Ahead{Memory: patterns.New(ws.Folder, secrets.Text), Writes: mode == "drafts", Skill: skill}
+	ses.memory = patterns.New(ws.Folder, secrets.Text, func() patterns.Book {
+		book, notice := workspace.ReadPatterns(context.Background(), ws.Paths)
+		if notice != "" {
+			ses.face.Emit(event.Notice{Level: word.LevelWarning, Text: notice})
+		}
+		return book
+	})
+	ws.AtClose(func() error {
+		if !ses.folds {
+			return nil
+		}
+		return ws.FoldPatterns(context.Background(), "")
+	})
+	return &agent.Ahead{Memory: ses.memory, Writes: mode == "drafts", Skill: skill}
+}
+
+// keepLearned adds what was learned to the journal, in a session that is kept.
+func (ses *Session) keepLearned() {
+	if ses.memory == nil {
+		return
+	}
+	fresh := ses.memory.Fresh()
+	if len(fresh) == 0 || ses.Record == nil || ses.Workspace.PatternsKept() != nil {
+		return
+	}
+	fold, err := workspace.NotePatterns(ses.Workspace.Paths, fresh)
+	if ses.folds = ses.folds || fold; err != nil {
+		ses.memory = nil // said once
+		ses.face.Emit(event.Notice{Level: word.LevelWarning, Text: "cannot keep what was learned: " + err.Error()})
+	}
 }

@@ -32,6 +32,7 @@ func (f *front) Emit(e event.Event) {
 		if left := leftNow(f.ses, f.known); len(left) > 0 {
 			f.Emit(noticeOf(f.ses, left))
 		}
+		f.ses.keepLearned()
 	}
 	if used, ok := e.(event.UsageUpdated); ok && f.ses.Record != nil {
 		f.ses.Record.Log.SetTotal(used.Total)

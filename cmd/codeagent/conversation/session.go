@@ -40,6 +40,7 @@ import (
 	"codeagent/model"
 	"codeagent/model/chat"
 	"codeagent/model/tour"
+	"codeagent/patterns"
 	"codeagent/prompts"
 	"codeagent/sandbox"
 	sessions "codeagent/session"
@@ -162,6 +163,9 @@ type Session struct {
 	face   *front
 	steps  steps
 	during context.Context // of the turn that runs, whose goroutine alone uses it
+	// memory is what was learned, nil: nothing is. folds: the journal of it is to be folded. The turn that runs uses them.
+	memory *patterns.Memory
+	folds  bool
 }
 
 // Open builds everything below the faces.

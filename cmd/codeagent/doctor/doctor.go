@@ -191,8 +191,9 @@ func describe(b *workspace.Workspace, w io.Writer) {
 	if extra, err := workspace.Extra(b.Process); err == nil {
 		fmt.Fprintf(w, "extra     %s\n", extra[0])
 	} else {
-		fmt.Fprintf(w, "extra     %v; the backend wasm needs it\n", err)
+		fmt.Fprintf(w, "extra     %v; the backend wasm and the memory of patterns need it\n", err)
 	}
+	describePatterns(b, w)
 	if rg := b.Program("rg"); rg != "" {
 		fmt.Fprintf(w, "search    %s\n", rg)
 	} else {
@@ -203,6 +204,27 @@ func describe(b *workspace.Workspace, w io.Writer) {
 	}
 	if b.Config.ProjectFile != "" {
 		fmt.Fprintf(w, "note      %s is ignored: codeagent reads no settings of a project\n", b.Config.ProjectFile)
+	}
+}
+
+// describePatterns says what is known of which call follows which step, and whether more will be.
+func describePatterns(b *workspace.Workspace, w io.Writer) {
+	book, notice := workspace.ReadPatterns(context.Background(), b.Paths)
+	here := 0
+	for k := range book {
+		if k.Project == b.Folder {
+			here++
+		}
+	}
+	said := short.Count(here, "pattern") + " of this folder, " + short.Count(len(book), "pattern") + " in all"
+	if err := b.PatternsKept(); b.Config.Patterns == "off" {
+		said = fmt.Sprintf("off (%s)", b.Config.Origin("speculation.patterns"))
+	} else if err != nil {
+		said += "; no more are kept: " + err.Error()
+	}
+	fmt.Fprintf(w, "patterns  %s\n", said)
+	if notice != "" {
+		fmt.Fprintf(w, "          %s\n", notice)
 	}
 }
 
