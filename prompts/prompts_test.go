@@ -67,6 +67,7 @@ func TestSystemPrompts(t *testing.T) {
 	hosts := workspaceWrite()
 	hosts.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "proxy.golang.org", Port: 443}}}
 	hosts.Sockets = []string{"/run/user/1000/agent.sock"}
+	hosts.Programs = []string{"/usr/bin/bash", "/usr/bin/git"}
 	for _, c := range []struct {
 		name   string
 		change func(*Session)

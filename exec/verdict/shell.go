@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -288,7 +289,7 @@ func (s *shell) call(c *syntax.CallExpr) (status int) {
 		s.left = strings.TrimSuffix(s.left, "return")
 		return status
 	}
-	if text, errexit := s.parse(args); text != nil {
+	if text, errexit := s.parse(args); text != nil && s.unstarted(args[0]) == nil {
 		outer := s.pid
 		x, ok := s.process(args, true)
 		if ok {
@@ -334,6 +335,9 @@ func (s *shell) own(c syntax.Node, args []string) int {
 	seen := pattern(c, s.vars)
 	return s.take(c, seen, func() fate {
 		x, ok := s.process(args, slices.Contains(inShell, args[0]))
+		if d := s.unstarted(args[0]); d != nil && (!ok || x.Status != 0) {
+			return fate{status: sandbox.ExitCannotExec, seen: seen, cause: []*sandbox.Denial{d}, sure: true}
+		}
 		if !ok {
 			x.Status = s.either().status
 		}
@@ -353,6 +357,17 @@ func (s *shell) own(c syntax.Node, args []string) int {
 		}
 		return f
 	})
+}
+
+// unstarted returns the refusal to start the program that a command names. A shell's last command is refused in the
+// process of the shell itself.
+func (s *shell) unstarted(name string) *sandbox.Denial {
+	for _, d := range s.denials {
+		if strings.HasPrefix(d.Operation, "execve") && path.Base(cmp.Or(d.Requested, d.Target)) == path.Base(name) {
+			return d
+		}
+	}
+	return nil
 }
 
 // inShell are commands for which a shell starts no process of its own (bash(1), SHELL BUILTIN COMMANDS).

@@ -41,6 +41,7 @@ func (h *programs) start(n *notify.Notification, c *calls.File) (refused bool) {
 	}
 	h.begun = true
 	m.Itself = m.Path == ""
+	named := m.Path
 	for range 6 { // the kernel's own bound of scripts is 5
 		fd, err := h.walk.Open(n, m)
 		if err != nil {
@@ -50,8 +51,11 @@ func (h *programs) start(n *notify.Notification, c *calls.File) (refused bool) {
 		next, script, _ := kernel.InterpreterOf(fd)
 		unix.Close(fd)
 		if !slices.Contains(h.allowed, path) {
-			h.log.Record(n, sandbox.Denial{Kind: sandbox.KindRead, Operation: c.Name, Target: path, Errno: "EACCES",
-				Why: "sandbox.allowed_programs does not list it"})
+			d := sandbox.Denial{Kind: sandbox.KindRead, Operation: c.Name, Target: path, Errno: "EACCES", Why: "sandbox.allowed_programs does not list it"}
+			if named != path {
+				d.Requested = named
+			}
+			h.log.Record(n, d)
 			return true
 		}
 		if !script {
