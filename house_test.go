@@ -116,6 +116,7 @@ var rooms = []room{
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox", "sandbox/resolved"}},
 	// Each renders what a policy becomes as the command line of another program.
+	{path: "backends/container", floor: 1, imports: []string{"hostfile", "linuxsandbox", "linuxsandbox/spec", "sandbox"}},
 	{path: "backends/bwrap", floor: 1, imports: []string{"hostfile", "linuxsandbox", "sandbox"}},
 	// Modules instead of programs: codeagent's half, what both halves say, and the half of the side program.
 	{path: "backends/wasm", floor: 1, imports: []string{"approvals/rules", "backends/wasm/order", "hostfile", "sandbox", "sandbox/resolved"}},
@@ -285,7 +286,7 @@ var rooms = []room{
 	// Reads what the user and trusted projects add: hooks and skills.
 	{path: "cmd/codeagent/extensions", floor: 4, imports: []string{"cmd/codeagent/workspace", "config", "config/server", "hooks", "hostfile", "internal/short", "sandbox", "sandbox/named", "skills"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
-	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "backends/bwrap", "backends/wasm", "cmd/codeagent/cli", "config", "draft", "eventlog", "exec", "exec/experiment", "exec/verdict", "exec/worker", "gitrun", "hooks", "hostfile", "internal/git", "internal/mask", "internal/short", "linuxsandbox", "patterns", "sandbox", "sandbox/protect", "sandbox/resolved", "seatbelt"}},
+	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "backends/bwrap", "backends/container", "backends/wasm", "cmd/codeagent/cli", "config", "draft", "eventlog", "exec", "exec/experiment", "exec/verdict", "exec/worker", "gitrun", "hooks", "hostfile", "internal/git", "internal/mask", "internal/short", "linuxsandbox", "patterns", "sandbox", "sandbox/protect", "sandbox/resolved", "seatbelt"}},
 	// What is begun before the packages of the program are initialised.
 	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"eventlog", "hostfile", "internal/visible", "sandbox"}},
 	{path: "cmd/codeagent-extra", floor: 4, imports: []string{"backends/wasm/module", "patterns/store"}},
@@ -296,7 +297,7 @@ var rooms = []room{
 	// Calls that wait, for the tests of the broker's handlers.
 	{path: "linuxsandbox/broker/notify/notifytest", support: true, imports: []string{"linuxsandbox/broker/notify", "linuxsandbox/filter"}},
 	// Backends and scenes for the packages of tests that need the whole of linuxsandbox.
-	{path: "linuxsandbox/backendtest", support: true, imports: []string{"internal/attack", "internal/machine", "linuxsandbox", "linuxsandbox/cgroup", "linuxsandbox/netns", "linuxsandbox/plan", "sandbox", "sandbox/named", "sandbox/sandboxtest"}},
+	{path: "linuxsandbox/backendtest", support: true, imports: []string{"internal/attack", "internal/machine", "linuxsandbox", "linuxsandbox/cgroup", "linuxsandbox/netns", "linuxsandbox/plan", "sandbox", "sandbox/named", "sandbox/resolved", "sandbox/sandboxtest"}},
 	// Names of the table for tests that need some protected name.
 	{path: "sandbox/protect/protecttest", support: true, imports: []string{"sandbox/protect"}},
 	// Takes the suggestions that suites meet: codeagent must accept each, and each must help.

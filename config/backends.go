@@ -13,15 +13,33 @@ const (
 	Native = "native"
 	// Bwrap is bubblewrap.
 	Bwrap = "bwrap"
+	// Container is a container of an image.
+	Container = "container"
 	// Wasm is the side program's runtime of WebAssembly modules.
 	Wasm = "wasm"
 )
 
-var backendKinds = []string{Native, Bwrap, Wasm}
+var backendKinds = []string{Native, Bwrap, Container, Wasm}
 
-// Backend is a [backends.NAME] table.
+// Backend is a [backends.NAME] table. All but Kind is of a container; Memory is in MiB.
 type Backend struct {
-	Kind string `toml:"kind"`
+	Kind   string `toml:"kind"`
+	Engine string `toml:"engine"`
+	Image  string `toml:"image"`
+	Memory int64  `toml:"memory"`
+	CPUs   int64  `toml:"cpus"`
+	Tasks  int64  `toml:"tasks"`
+}
+
+// BackendTable is the table of the backend with that name, or an empty one. "" is the chosen one.
+func (c Config) BackendTable(name string) Backend {
+	if name == "" {
+		name = c.Sandbox.Backend
+	}
+	if own := c.Backends[name]; own != nil {
+		return *own
+	}
+	return Backend{}
 }
 
 // BackendKind is the kind of the backend with that name. "" is the chosen one.

@@ -54,6 +54,8 @@ type Backend struct {
 	bound bool
 	// outer, if set, makes mounts and namespaces in place of the keeper.
 	outer Outer
+	// containers, if set, are where keepers run.
+	containers *containers
 	// view is set while the session works on a draft.
 	view    *view
 	apart   bool
@@ -146,14 +148,17 @@ func (b *Backend) beside(files *judge.Files) (*Backend, error) {
 			}
 			return img, err
 		}),
-		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup, Proxy: b.outside.Proxy}, groups: b.groups, bound: b.bound, globs: plan.NewGlobs(globWait), outer: b.outer, view: b.view, apart: true, shares: files == b.brokers.Files,
+		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup, Proxy: b.outside.Proxy}, groups: b.groups, bound: b.bound, globs: plan.NewGlobs(globWait), outer: b.outer, containers: b.containers.apart(), view: b.view, apart: true, shares: files == b.brokers.Files,
 		guards: map[string]*guard{}, holders: map[string]*holder{},
 	}
 	out.brokers.Files = files
 	b.probing.Lock()
 	defer b.probing.Unlock()
 	out.tried = b.known && b.probeErr == nil && b.probed.Broker && b.probed.Sockets == sockets.TakesCopies
-	if out.plain = b.plain; b.outer != nil || b.known && b.namespaces == nil { // there is nothing to have apart
+	if out.plain = b.plain; b.containers != nil {
+		return out, nil
+	}
+	if b.outer != nil || b.known && b.namespaces == nil { // there is nothing to have apart
 		out.known, out.probed, out.probeErr = b.known, b.probed, b.probeErr
 		out.serveBeside()
 	} else {
@@ -171,10 +176,13 @@ func (b *Backend) Ready() error {
 	return err
 }
 
-// Name is "linux", or the name of the Outer.
+// Name is "linux", or the name of the Outer or the Engine.
 func (b *Backend) Name() string {
-	if b.outer != nil {
+	switch {
+	case b.outer != nil:
 		return b.outer.Name()
+	case b.containers != nil:
+		return b.containers.engine.Name()
 	}
 	return "linux"
 }
@@ -214,6 +222,7 @@ func (b *Backend) Close() error {
 		unix.Close(helper.fd)
 	}
 	b.ending.Wait()
+	b.containers.close()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, g := range b.guards {
@@ -246,7 +255,7 @@ func (b *Backend) Enforcement(p resolved.Policy) (sandbox.Enforcement, error) {
 // match its globs. Trying control groups moves codeagent into a group of its own; it is done only
 // if p has limits for them.
 func (b *Backend) factsFor(p resolved.Policy) (plan.Facts, error) {
-	f, err := b.probe()
+	f, err := b.probe(&p)
 	if err == nil {
 		f = b.withPolicy(f, p)
 	}
@@ -254,10 +263,15 @@ func (b *Backend) factsFor(p resolved.Policy) (plan.Facts, error) {
 }
 
 func (b *Backend) withPolicy(f plan.Facts, p resolved.Policy) plan.Facts {
-	if cgroup.Wanted(p.Limits) {
+	switch {
+	case !cgroup.Wanted(p.Limits):
+		if b.bound {
+			f.Groups = b.groups.Known()
+		}
+	case b.containers != nil:
+		f.Groups = cgroup.Facts{Tried: true, Why: "a container has one, for all commands together"}
+	default:
 		f.Groups = b.groups.Open()
-	} else if b.bound {
-		f.Groups = b.groups.Known()
 	}
 	if f.Namespaces {
 		f.Globs = b.globs.Find(p.DenyGlobs, plan.Searched(p))

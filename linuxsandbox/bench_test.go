@@ -40,7 +40,7 @@ func newLayered(b *testing.B, namespaces, broker bool) *Backend {
 	if !namespaces {
 		backend.plain = errors.New("left out of this benchmark")
 	}
-	f, err := backend.probe()
+	f, err := backend.probe(nil)
 	if err != nil {
 		b.Fatal(err)
 	}

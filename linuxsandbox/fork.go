@@ -43,6 +43,8 @@ type namespaces struct {
 	user, net, mount int // descriptors; -1: none
 	// newNet means that the keeper gets a network namespace, as the first of its session.
 	newNet bool
+	// opens means that the keeper sets up the network namespace that it joins.
+	opens bool
 	// hostPIDs means that the keeper gets no PID namespace.
 	hostPIDs bool
 }
@@ -82,7 +84,7 @@ func forkKeeper(image int, join *namespaces, files []int, setsid bool, outer []s
 		c.Call("session", unix.SYS_SETSID)
 	}
 	if join != nil && join.user >= 0 {
-		keepCaps(c, join.newNet)
+		keepCaps(c, join.newNet || join.opens)
 	}
 	root, err := unix.BytePtrFromString("/")
 	if err != nil {

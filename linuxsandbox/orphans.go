@@ -54,7 +54,7 @@ func EndKeepers() []string {
 	}
 	var left []string
 	for _, k := range live {
-		if endsWithin(k.pid, killPatience) {
+		if k.endsWithin(killPatience) {
 			continue
 		}
 		left = append(left, named(k.leftovers(false, false))...)

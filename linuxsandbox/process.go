@@ -30,6 +30,8 @@ type keeperProcess struct {
 	outer bool
 	// bounded means that it was born in the session's control group.
 	bounded bool
+	// ref is a descriptor of a keeper that is no child of codeagent; else 0.
+	ref int
 
 	mu       sync.Mutex
 	sock     int  // -1 when closed; guarded by mu for writing and closing
@@ -78,6 +80,10 @@ func (k *keeperProcess) kill() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.killed = true; !k.reaped {
+		if k.ref > 0 { // the number may belong to another process by now
+			_ = unix.PidfdSendSignal(k.ref, unix.SIGKILL, nil, 0)
+			return
+		}
 		_ = unix.Kill(k.pid, unix.SIGKILL)
 	}
 }
@@ -106,14 +112,20 @@ func (k *keeperProcess) reap() (clean, over bool) {
 	k.mu.Lock()
 	killed := k.killed
 	k.mu.Unlock()
-	if killed || !endsWithin(k.pid, keeperPatience) {
+	if killed || !k.endsWithin(keeperPatience) {
 		k.kill()
-		if !endsWithin(k.pid, killPatience) {
+		if !k.endsWithin(killPatience) {
 			return false, false
 		}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.ref > 0 {
+		unix.Close(k.ref)
+		k.reaped = true
+		k.unregister()
+		return !killed, true
+	}
 	for {
 		var ws unix.WaitStatus
 		_, err := unix.Wait4(k.pid, &ws, 0, nil)
@@ -126,6 +138,13 @@ func (k *keeperProcess) reap() (clean, over bool) {
 	}
 }
 
+func (k *keeperProcess) endsWithin(patience time.Duration) bool {
+	if k.ref > 0 {
+		return hasEnded(k.ref, patience)
+	}
+	return endsWithin(k.pid, patience)
+}
+
 // endsWithin waits for the end of a child that nobody has collected. It reports false on a timeout.
 func endsWithin(pid int, patience time.Duration) bool {
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -133,6 +152,11 @@ func endsWithin(pid int, patience time.Duration) bool {
 		return true // somebody collected it, or no descriptor is free: the caller's wait will find out
 	}
 	defer unix.Close(fd)
+	return hasEnded(fd, patience)
+}
+
+// hasEnded waits for the end of the process behind a descriptor.
+func hasEnded(fd int, patience time.Duration) bool {
 	until := time.Now().Add(patience)
 	for {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -157,7 +181,8 @@ type process struct {
 	group      *cgroup.Group // nil if no limit needs one
 	mark       cgroup.Mark   // of the session's group at the start
 
-	outer []string // the command line of Backend.outer
+	outer     []string   // the command line of Backend.outer
+	container *container // of Backend.containers
 
 	done chan struct{} // closed when all processes are gone
 	// The rest is written before done is closed, and read only after.

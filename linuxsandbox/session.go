@@ -32,11 +32,15 @@ import (
 
 // probe returns the facts of a keeper that runs no command. It runs once a session, and not at all
 // where a command was first.
-func (b *Backend) probe() (plan.Facts, error) {
+// p is the policy of the first command, nil if that is not known.
+func (b *Backend) probe(p *resolved.Policy) (plan.Facts, error) {
 	b.probing.Lock()
 	defer b.probing.Unlock()
 	if b.known {
 		return b.probed, b.probeErr
+	}
+	if b.containers != nil {
+		return b.probeContainer(p)
 	}
 	b.known = true
 	if b.outer != nil {
@@ -292,7 +296,7 @@ func (b *Backend) startFirst(ctx context.Context, p resolved.Policy, cmd sandbox
 	b.probing.Lock()
 	release := sync.OnceFunc(b.probing.Unlock)
 	defer release()
-	if b.known || b.plain != nil || b.outer != nil {
+	if b.known || b.plain != nil || b.outer != nil || b.containers != nil {
 		return nil, nil, false
 	}
 	one, err := b.planFirst(release)

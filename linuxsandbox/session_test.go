@@ -23,7 +23,7 @@ import (
 func TestFirstCommandShowsTheMachine(t *testing.T) {
 	probed := newBackend(t)
 	defer probed.Close()
-	want, err := probed.probe()
+	want, err := probed.probe(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestFirstCommandShowsTheMachine(t *testing.T) {
 			if st, _ := sandboxtest.Output(t, b, policy, sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: "/"}); st.Exit != 0 {
 				t.Errorf("status %d", st.Exit)
 			}
-			got, err := b.probe()
+			got, err := b.probe(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestAhead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, o := start(t)
 			if row.probe {
-				if _, err := b.probe(); err != nil {
+				if _, err := b.probe(nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -122,7 +122,7 @@ func TestAhead(t *testing.T) {
 					t.Errorf("status %d", st.Exit)
 				}
 			}
-			if f, err := b.probe(); err != nil || !f.Namespaces || f.NoPIDs != "" {
+			if f, err := b.probe(nil); err != nil || !f.Namespaces || f.NoPIDs != "" {
 				t.Errorf("the session's facts: %+v, %v", f, err)
 			}
 		})

@@ -17,7 +17,7 @@ func backendInSetting(t *testing.T, test string) (*Backend, plan.Facts) {
 	attack.CurrentSetting(t, test)
 	b := newBackend(t)
 	t.Cleanup(func() { b.Close() })
-	f, err := b.probe()
+	f, err := b.probe(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

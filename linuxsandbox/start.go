@@ -74,7 +74,7 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 	ready.Spec.OpenFiles = b.openFiles
 	ready.Spec.Command, ready.Spec.Reads, ready.Spec.Looks = command, f.Reads, f.Broker && cmd.Looked != nil
 	proc.policy, proc.protection, proc.holder = p, ready.Protection, h
-	if ready.Mounts != nil {
+	if ready.Mounts != nil && b.containers == nil {
 		ready.Mounts.ForCommand(cmd)
 		ready.Spec.Unreadable = slices.Concat(ready.Spec.Unreadable, b.showNamed(proc, ready.Mounts, cmd.Named, f.Broker))
 	}
@@ -87,8 +87,13 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 	if err != nil {
 		err = startError("cgroup", err)
 	} else {
-		if b.outer != nil {
+		switch {
+		case b.outer != nil:
 			proc.outer, err = b.enclosure(&ready.Spec, ready.Mounts, p.Read)
+		case b.containers != nil:
+			if proc.container, err = b.container(ctx, &ready.Spec, ready.Mounts, p, cmd.Dir); err == nil {
+				ready.Spec.Command.Env = proc.container.withImage(ready.Spec.Command.Env)
+			}
 		}
 		if err == nil {
 			err = b.launch(ctx, proc, ready.Spec, cmd, one, folder)
@@ -215,6 +220,10 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 	var k *keeperProcess
 	if one != nil {
 		k, err = one.take(&order)
+	} else if proc.container != nil {
+		if k, err = proc.container.keeper(fds); err != nil {
+			err = startError(b.Name(), err)
+		}
 	} else if k, err = b.startKeeper(fds, cmd.Foreground, &order, proc.outer, folder); err != nil {
 		err = startError("helper", err)
 	}
@@ -396,6 +405,9 @@ func (p *process) handshake(ctx context.Context, order spec.Spec, files []int, c
 
 // sendSpec sends the Spec, and to a first keeper its files.
 func (k *keeperProcess) sendSpec(ctx context.Context, order spec.Spec, files ...int) error {
+	if order.Walls != nil {
+		order.Mounts = nil // of a container, which only the broker needs to know
+	}
 	body, err := order.Encode()
 	if err != nil {
 		return startError("spec", err)

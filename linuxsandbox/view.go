@@ -34,7 +34,7 @@ func (v *view) namespace() int {
 // WorkOn has the changes below roots, which are folders, go to d: those of all later commands of b, and of those of
 // backends that become apart from it. Call it before the first Start.
 func (b *Backend) WorkOn(d sandbox.Draft, roots []string) error {
-	f, err := b.probe()
+	f, err := b.probe(nil)
 	if err != nil {
 		return err
 	}

@@ -43,9 +43,6 @@ const (
 	shm       = "/dev/shm"
 )
 
-// made are the entries that bwrap's own /dev has.
-var made = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts", "/dev/ptmx"}
-
 // Argv is bwrap's command line. Later mounts cover earlier ones.
 func (program outer) Argv(e linuxsandbox.Enclosure) ([]string, error) {
 	a := &argv{string(program), "--die-with-parent", "--as-pid-1", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--chdir", "/", "--cap-drop", "ALL"}
@@ -127,7 +124,7 @@ func (a *argv) putBack(e linuxsandbox.Enclosure) {
 	var there, halls []string
 	for _, path := range slices.Compact(all) {
 		info, err := hostfile.Lstat(path)
-		if err != nil || slices.Contains(made, path) || slices.Contains(e.Named, path) && !info.Mode().IsRegular() {
+		if err != nil || slices.Contains(linuxsandbox.StandardDevices, path) || slices.Contains(e.Named, path) && !info.Mode().IsRegular() {
 			continue
 		}
 		if base := e.Replaced(path); base != "" && !sandbox.CoveredBy(there, path) {

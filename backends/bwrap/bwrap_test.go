@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/linuxsandbox"
+	"codeagent/linuxsandbox/backendtest"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
 	"codeagent/sandbox/sandboxtest"
@@ -52,6 +54,21 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceAsUser runs it as an ordinary user.
 func TestConformanceAsUser(t *testing.T) { tests.AsUser(t, "^TestConformance$") }
+
+// TestEveryField: what becomes of each field of the policy here and on the native backend.
+func TestEveryField(t *testing.T) {
+	native, err := linuxsandbox.New(linuxsandbox.Options{Helper: tests.Helper(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { native.Close() })
+	other := newBackend(t)
+	t.Cleanup(func() { other.Close() })
+	backendtest.EveryField(t, machine.Rows{Every: 1}, native, other)
+}
+
+// TestEveryFieldAsUser runs it as an ordinary user.
+func TestEveryFieldAsUser(t *testing.T) { tests.AsUser(t, "^TestEveryField$") }
 
 // swapping changes the file system between codeagent's look at the policy and bwrap's.
 type swapping struct {

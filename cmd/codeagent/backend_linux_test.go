@@ -28,7 +28,7 @@ func TestBwrap(t *testing.T) {
 		{"a table", "", []string{"-cbackends.old.kind=bwrap", "--backend", "old"}, 0, ""},
 		{"a host", "", []string{"--backend", "bwrap", "--allow-host", "localhost:80"}, 125, "single hosts cannot be opened inside this sandbox (bwrap runs commands without"},
 		{"no program", "/nowhere", []string{"--backend", "bwrap", "-csandbox.fallback=warn"}, 125, "install the package bubblewrap"},
-		{"no backend", "", []string{"--backend", "none"}, 2, `there is no backend "none"; use one of bwrap, native, wasm`},
+		{"no backend", "", []string{"--backend", "none"}, 2, `there is no backend "none"; use one of bwrap, container, native, wasm`},
 		{"no kind", "", []string{"-cbackends.old={}", "--backend", "old"}, 2, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -43,6 +43,7 @@ import (
 //
 //	--keeper                          started by codeagent, control socket at 3
 //	--file-worker                     serves file requests on stdin and stdout
+//	--container SOCKET                the first process of a container, which starts keepers
 //	CWD POLICY-JSON -- CMD [ARG]...   by hand; exits with the command's status
 func Main(args []string) int {
 	switch {
@@ -54,6 +55,8 @@ func Main(args []string) int {
 			return say("file worker: " + err.Error())
 		}
 		return 0
+	case len(args) == 3 && args[1] == spec.ContainerArg:
+		return containerMain(args[2])
 	case IsByHand(args):
 		return askCodeagent(args)
 	}

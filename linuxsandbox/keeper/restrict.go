@@ -32,16 +32,20 @@ type restriction struct {
 // goroutine and must not be the process's first, which stays unconfined.
 func restrict(s *task) (*restriction, *spec.Failure) {
 	r := &restriction{listener: -1, facts: spec.Facts{LandlockABI: LandlockABI(), Root: asRoot(), Thread: unix.Gettid()}}
-	if s.Walls != nil && (s.Mounts != nil || s.Ask || s.PathSockets) {
-		return nil, fail("spec", errors.New("bug: in another program's mounts the keeper makes none, and has no broker"))
+	alone := s.Walls != nil && !s.Walls.Shared
+	if s.Walls != nil && s.Mounts != nil || alone && (s.Ask || s.PathSockets) {
+		return nil, fail("spec", errors.New("bug: in another program's mounts the keeper makes none, and alone in them it has no broker"))
 	}
-	if s.Walls != nil {
+	if alone {
 		r.facts.LandlockABI = 0 // the walls stand in for it, and hold where there is none
 		if err := cutOff(); err != nil && !s.Walls.Follows {
 			return nil, fail("mounts", err)
 		}
 	}
 	abi := r.facts.LandlockABI
+	if abi == 0 && s.Walls != nil && !alone {
+		return nil, fail("landlock", errors.New("what is mounted for several commands needs Landlock to keep them apart, and there is none here"))
+	}
 	if abi < s.LandlockABI {
 		return nil, fail("landlock", fmt.Errorf("the kernel has Landlock ABI %d, and codeagent counts on %d", abi, s.LandlockABI))
 	}

@@ -25,7 +25,7 @@ const probeFile = "/proc/self/comm"
 
 // observe returns a process that this thread could signal before it was confined, or 0.
 func observe(s *task) (parent int, err error) {
-	if s.Walls != nil {
+	if s.Walls != nil && !s.Walls.Shared {
 		return 0, nil // whoever made them has made /proc read-only
 	}
 	fd, err := openProbe(s)
@@ -53,7 +53,9 @@ func openProbe(s *task) (int, error) {
 func testWrites(s *task, abi int) error {
 	open := func() (int, error) { return openProbe(s) }
 	if s.Walls != nil {
-		return testWalls(s.Walls)
+		if err := testWalls(s.Walls); err != nil || !s.Walls.Shared {
+			return err
+		}
 	}
 	if abi == 0 {
 		if s.Mounts == nil {
@@ -125,12 +127,14 @@ func refused(path string) error {
 	return fmt.Errorf("%s could be opened from the sandbox", path)
 }
 
-// isMask recognizes the empty folder that the keeper mounts over a denied one.
+// isMask recognizes the empty folder that the keeper mounts over a denied one, and the empty file of a container.
 func isMask(fd int) bool {
 	var st unix.Stat_t
 	var at unix.Statfs_t
-	return unix.Fstat(fd, &st) == nil && st.Mode == unix.S_IFDIR &&
-		unix.Fstatfs(fd, &at) == nil && at.Type == unix.TMPFS_MAGIC && at.Flags&unix.ST_RDONLY != 0
+	if unix.Fstat(fd, &st) != nil || unix.Fstatfs(fd, &at) != nil || at.Flags&unix.ST_RDONLY == 0 {
+		return false
+	}
+	return st.Mode == unix.S_IFDIR && at.Type == unix.TMPFS_MAGIC || st.Mode == unix.S_IFREG && st.Size == 0
 }
 
 // checkStatus reads the thread's actual state back from the kernel. It uses system calls and not

@@ -21,20 +21,9 @@ import (
 // Threat: that program looks names up once more, as the user. Between codeagent's look and its own, another
 // program of the user can put a link at such a name, so that a folder of the host is writable that no policy names.
 func testWalls(w *spec.Walls) error {
-	if unix.Getpid() != 1 {
-		return errors.New("the keeper is not process 1 of a PID namespace")
-	}
-	table, err := os.ReadFile("/proc/thread-self/mountinfo")
-	if err != nil {
-		return err
-	}
-	open, err := writableMounts(string(table))
-	if err != nil {
-		return err
-	}
-	for _, path := range open {
-		if !sandbox.CoveredBy(w.Writable, path) && !shut(path) {
-			return fmt.Errorf("the mount at %s is writable", path)
+	if !w.Shared {
+		if err := testAlone(w); err != nil {
+			return err
 		}
 	}
 	for _, path := range slices.Concat(w.ReadOnly, []string{"/"}) {
@@ -101,4 +90,25 @@ func writableMounts(table string) (paths []string, err error) {
 		}
 	}
 	return paths, err
+}
+
+// testAlone shows that the command cannot write to any other mount, nor to other processes.
+func testAlone(w *spec.Walls) error {
+	if unix.Getpid() != 1 {
+		return errors.New("the keeper is not process 1 of a PID namespace")
+	}
+	table, err := os.ReadFile("/proc/thread-self/mountinfo")
+	if err != nil {
+		return err
+	}
+	open, err := writableMounts(string(table))
+	if err != nil {
+		return err
+	}
+	for _, path := range open {
+		if !sandbox.CoveredBy(w.Writable, path) && !shut(path) {
+			return fmt.Errorf("the mount at %s is writable", path)
+		}
+	}
+	return nil
 }

@@ -49,6 +49,8 @@ func (p *Plan) OnDraft(d sandbox.Draft, f Facts) error {
 
 func draftable(f Facts) error {
 	switch {
+	case f.Outer != "" && f.Broker:
+		return fmt.Errorf("a draft needs mounts of codeagent's own, and %s makes them here", f.Outer)
 	case !f.Namespaces:
 		return fmt.Errorf("a draft needs mounts of its own: %s", f.NamespacesWhy)
 	case !f.Broker:

@@ -35,8 +35,9 @@ type Facts struct {
 	Beside bool
 
 	// Outer is the name of another program that makes mounts and namespaces before the keeper starts; "" if the keeper
-	// makes them. Commands have neither Landlock nor a broker then.
+	// makes them. Commands have Landlock and a broker then only in containers. Lacks is what these lack.
 	Outer string
+	Lacks []sandbox.Weakness
 	// Follows: mounts of the host that are made later appear in those of Outer.
 	Follows bool
 
@@ -113,11 +114,16 @@ func checkNetwork(p resolved.Policy, f Facts) error {
 // checkPrograms refuses a list of programs without Landlock, which alone has a right to execute, and without a broker,
 // which refuses the dynamic loader as a program: that executes any file.
 func checkPrograms(p resolved.Policy, f Facts) error {
-	if len(p.Programs) == 0 || f.LandlockABI > 0 && f.Broker {
-		return nil
-	}
 	why := "Landlock, which judges what is executed, is missing"
-	if f.LandlockABI > 0 {
+	switch {
+	case len(p.Programs) == 0:
+		return nil
+	case f.LandlockABI == 0:
+	case f.Outer != "":
+		why = "the programs of an image are not those of this machine"
+	case f.Broker:
+		return nil
+	default:
 		why = notifyLayer(f).Reason
 	}
 	return fmt.Errorf("single programs cannot be allowed inside this sandbox (%s): remove sandbox.allowed_programs, or choose another backend", why)
@@ -172,7 +178,7 @@ func checkDenyRead(p resolved.Policy, f Facts) error {
 func layers(p resolved.Policy, f Facts) []sandbox.Layer {
 	landlock := sandbox.Layer{Name: "landlock", State: sandbox.LayerActive, Reason: fmt.Sprintf("ABI %d; tried: a write that worked before was refused", f.LandlockABI)}
 	switch {
-	case f.Outer != "":
+	case f.Outer != "" && f.LandlockABI == 0:
 		landlock.State, landlock.Reason = sandbox.LayerAbsent, f.Outer+" does without"
 	case f.LandlockABI == 0:
 		landlock.State, landlock.Reason = sandbox.LayerAbsent, "the kernel has none, it was not switched on (lsm=landlock), or a container refuses its calls"
@@ -182,7 +188,7 @@ func layers(p resolved.Policy, f Facts) []sandbox.Layer {
 	user := cmp.Or(f.NamespacesWhy, "codeagent runs as root and needs none; in one it could not write other users' files")
 	var outer []sandbox.Layer
 	if f.Outer != "" {
-		outer = []sandbox.Layer{layer(f.Outer, true, "it started a helper, which found only what was to be writable", "")}
+		outer = []sandbox.Layer{layer(f.Outer, true, "it started a helper, which found the mounts of the policy", "")}
 	}
 	return slices.Concat(outer, []sandbox.Layer{
 		landlock,

@@ -67,7 +67,7 @@ func planMounts(p resolved.Policy, rules []spec.Rule, f Facts) *Mounts {
 		m.protect(path)
 	}
 	for _, path := range m.denied {
-		if f.LandlockABI == 0 {
+		if f.LandlockABI == 0 || f.Outer != "" {
 			m.hideOrName(path)
 		} else if sandbox.CoveredBy(m.Writable, path) && !slices.Contains(m.Writable, path) {
 			m.Hide(path)

@@ -74,6 +74,9 @@ func New(p resolved.Policy, f Facts) (*Plan, error) {
 		return nil, err
 	}
 	rules, err := rulesFor(p, os.ReadDir)
+	if f.Outer != "" && f.LandlockABI > 0 {
+		rules, err = rulesOfImage(p), nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -77,6 +77,25 @@ func rulesFor(p resolved.Policy, entries lister) ([]spec.Rule, error) {
 	return rules, nil
 }
 
+// rulesOfImage lists what Landlock opens for p in the root of an image, whose names are not those of this machine. Mounts close
+// what is denied of what is shown there, and /dev has no devices but these.
+func rulesOfImage(p resolved.Policy) (rules []spec.Rule) {
+	for _, root := range p.Roots {
+		rules = append(rules, spec.Rule{Path: root.Path, Access: spec.AccessWrite, Optional: root.Optional})
+	}
+	reads := p.Read
+	if len(reads) == 0 {
+		reads = []sandbox.Root{{Path: "/"}}
+	}
+	for _, root := range reads {
+		rules = append(rules, spec.Rule{Path: root.Path, Access: spec.AccessRead, Optional: root.Path != "/"})
+	}
+	for _, dev := range devices {
+		rules = append(rules, spec.Rule{Path: dev.path, Access: spec.AccessDevice, Optional: true})
+	}
+	return rules
+}
+
 // readRules opens root for reading, except the denied paths in it and the devices. Landlock adds
 // the rights of every folder above a file and takes none away. So around a denied path the rules
 // open the siblings of each folder on the way to it, and not the root. The folders on that way

@@ -36,26 +36,26 @@ const mostNamed = 8
 func list(names []string) string { return short.List(names, mostNamed) }
 
 func weaknesses(p resolved.Policy, f Facts) []sandbox.Weakness {
-	return those(slices.Concat(fileWeaknesses(p, f), recordWeaknesses(p, f), kernelWeaknesses(f), limitWeaknesses(p.Limits, f), []possible{
+	return append(those(slices.Concat(fileWeaknesses(p, f), recordWeaknesses(p, f), kernelWeaknesses(f), limitWeaknesses(p.Limits, f), []possible{
 		{asksNetwork(p, f), "local-servers",
 			"a program of this machine, of any user, can connect to what a command serves on the loopback",
 			"commands have no network of their own: " + f.NamespacesWhy, ""},
-		{f.Outer != "", "evidence",
+		{f.Outer != "" && !f.Broker, "evidence",
 			"what the sandbox refuses is only known from the output of the command; a refused call cannot wait for an answer, and undo copies files without seeing them change",
 			"there is no broker: " + f.NoBroker, "the native backend, where this machine has Landlock and seccomp's user notification"},
-		{f.Outer != "", "pipes",
+		{f.Outer != "" && f.LandlockABI == 0, "pipes",
 			"a command can write to named pipes of this machine, as far as the user may",
 			"a read-only mount does not stop writes to pipes, and there is no Landlock", ""},
 		{f.Follows, "later-mounts",
 			"what is mounted on this machine while a command runs, such as a disk, may appear for the command, and writable",
 			f.Outer + " has the set-user-ID bit, and gives the helper no right to cut its mounts off", f.Outer + " without that bit, where user namespaces work"},
-		{f.Outer != "" && len(p.Roots) > 0, "set-user-id",
+		{f.Outer != "" && !f.Broker && len(p.Roots) > 0, "set-user-id",
 			"a command can give files that it makes in the write roots the set-user-ID and set-group-ID bits: other users of this machine can then run them with the user's rights",
 			"the filter cannot read all modes, and nothing answers for it", ""},
-		{!f.ownPIDs(), "process-death",
+		{!f.ownPIDs() && f.Outer == "", "process-death",
 			"a process the command left behind survives when something outside kills codeagent and the keeper at the same time",
 			"commands have no PID namespace of their own: " + cmp.Or(f.NoPIDs, f.NamespacesWhy), ""},
-	}))
+	})), f.Lacks...)
 }
 
 // fileWeaknesses are what a command can do to files.

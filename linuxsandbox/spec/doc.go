@@ -10,6 +10,8 @@ const (
 	KeeperArg = "--keeper"
 	// FileWorkerArg runs package internal/fileworker on standard input and output.
 	FileWorkerArg = "--file-worker"
+	// ContainerArg makes the helper the first process of a container.
+	ContainerArg = "--container"
 )
 
 // ControlFD is the descriptor of the control socket in the helper.

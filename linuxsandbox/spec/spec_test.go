@@ -27,7 +27,7 @@ func exampleSpec() Spec {
 			State:       FileState{Exists: true, Dev: 1, Ino: 2, Mode: 0o755, UID: 6, GID: 7, Size: 3, Mtime: unix.Timespec{Sec: 4, Nsec: 8}, Ctime: unix.Timespec{Sec: 5, Nsec: 9}},
 			SourceState: &FileState{Exists: true, Dev: 1, Ino: 2, Mode: 0o755, UID: 6, GID: 7, Size: 3, Mtime: unix.Timespec{Sec: 4, Nsec: 8}, Ctime: unix.Timespec{Sec: -5, Nsec: 9}},
 		}},
-		Walls: &Walls{Follows: true, Shown: []Place{{Path: "/ws", Dev: 1, Ino: 2}}, Writable: []string{"/ws"}, ReadOnly: []string{"/ws/.git/config"}},
+		Walls: &Walls{Follows: true, Shown: []Place{{Path: "/ws", Dev: 1, Ino: 2}}, Writable: []string{"/ws"}, ReadOnly: []string{"/ws/.git/config"}, Shared: true},
 		Mounts: &Mounts{
 			Writable: []string{"/w"}, Overlays: []Overlay{{Path: "/w", Upper: "/u", Work: "/k"}}, Base: true, Temp: "/t", Private: []string{"/tmp"}, Readable: []string{"/tmp/r"}, Named: []string{"/tmp/n"}, Pins: []string{"/w/.git"},
 			Protected: []string{"/w/.git/hooks"}, Granted: []string{"/w/.git/hooks/g"}, Hidden: []string{"/w/h"}, Memory: true, HostProc: true, Devices: true, Terminals: true, Console: []string{"/dev/pts/7"},

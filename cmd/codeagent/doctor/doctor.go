@@ -108,7 +108,7 @@ func describeBackends(b *workspace.Workspace, w io.Writer) {
 		said := "the sandbox of this system, reported by codeagent doctor --backend " + config.Native
 		if err == nil && kind != config.Native {
 			var e sandbox.Enforcement
-			if e, err = b.Try(kind); err == nil {
+			if e, err = b.Try(name); err == nil {
 				said = "works: " + strings.Join(e.Active(), ", ")
 			}
 		}

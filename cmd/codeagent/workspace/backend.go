@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -9,8 +10,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"codeagent/backends/bwrap"
+	"codeagent/backends/container"
 	"codeagent/backends/wasm"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
@@ -96,7 +99,7 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 
 // other makes the chosen backend in place of the system's own. Commands have it or none: nothing stands in for it.
 func (ws *Workspace) other() (resolved.Backend, error) {
-	made, err := ws.Bwrap()
+	made, err := ws.made("")
 	if err != nil {
 		return nil, err
 	}
@@ -141,17 +144,47 @@ func (ws *Workspace) outside() resolved.Backend {
 	return exec.Plain{}
 }
 
-// Bwrap makes the backend of that kind. The error says what is missing.
-func (ws *Workspace) Bwrap() (*linuxsandbox.Backend, error) {
-	program := ws.Program(bwrap.Name)
-	if program == "" {
-		return nil, errors.New("bwrap is not installed, or lies where commands may write: install the package bubblewrap")
+// made makes the backend with that name; "" is the chosen one. The error says what is missing.
+func (ws *Workspace) made(name string) (*linuxsandbox.Backend, error) {
+	kind, err := ws.Config.BackendKind(name)
+	if err != nil {
+		return nil, err
 	}
-	return bwrap.New(program, linuxsandbox.Options{HelperSum: ws.Process.HelperSum, OpenFiles: ws.Process.OpenFiles})
+	o := linuxsandbox.Options{HelperSum: ws.Process.HelperSum, OpenFiles: ws.Process.OpenFiles, Lookup: net.DefaultResolver.LookupNetIP, Proxy: proxyOf(httpproxy.FromEnvironment().ProxyFunc())}
+	if kind == config.Bwrap {
+		program := ws.Program(bwrap.Name)
+		if program == "" {
+			return nil, errors.New("bwrap is not installed, or lies where commands may write: install the package bubblewrap")
+		}
+		return bwrap.New(program, o)
+	}
+	table := ws.Config.BackendTable(name)
+	engines := container.Engines
+	if table.Engine != "" {
+		engines = []string{table.Engine}
+	}
+	program := ws.Program(engines...)
+	if program == "" {
+		return nil, fmt.Errorf("%s is not installed, or lies where commands may write: install the package podman, or Docker", strings.Join(engines, " or "))
+	}
+	run := func(ctx context.Context, argv []string) error {
+		cmd, err := ws.Ground().Command(ctx, ws.Stdio.Environ, argv[0], argv[1:]...)
+		if err == nil {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no ^C of a terminal
+			_, err = hostfile.Output(cmd, filepath.Base(argv[0]), 1<<10)
+		}
+		return err
+	}
+	return container.New(container.Options{Program: program, Run: run, Image: table.Image, Memory: table.Memory, CPUs: table.CPUs, Tasks: table.Tasks},
+		o, filepath.Join(ws.Paths.Temp, "containers"))
 }
 
-// Try finds out what a backend of that kind enforces for the policy of the workspace.
-func (ws *Workspace) Try(kind string) (sandbox.Enforcement, error) {
+// Try finds out what the backend with that name enforces for the policy of the workspace.
+func (ws *Workspace) Try(name string) (sandbox.Enforcement, error) {
+	kind, err := ws.Config.BackendKind(name)
+	if err != nil {
+		return sandbox.Enforcement{}, err
+	}
 	if kind == config.Wasm {
 		if ws.modules == nil {
 			if err := ws.onlyModules(); err != nil {
@@ -161,7 +194,7 @@ func (ws *Workspace) Try(kind string) (sandbox.Enforcement, error) {
 		}
 		return exec.New(exec.Options{Backend: ws.commands(ws.used)}).Enforcement(ws.Policy)
 	}
-	made, err := ws.Bwrap()
+	made, err := ws.made(name)
 	if err != nil {
 		return sandbox.Enforcement{}, err
 	}

@@ -1,17 +1,20 @@
 //go:build linux
 
-package bwrap
+package backendtest
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"codeagent/linuxsandbox"
+	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
 	"codeagent/sandbox/sandboxtest"
@@ -20,8 +23,9 @@ import (
 // scene is where one attempt is made: files, and servers on the host.
 type scene struct{ ws, out, temp, tcp, unix, bash string }
 
-// cell is one field of the policy: what sets it, and an attempt that prints "ok" where nothing enforces it. native and
-// bwrap are what must come of it: "held", "weakness ID" or "error TEXT". An attempt that is "" is not made: the weakness is stated.
+// cell is one field of the policy: what sets it, and an attempt that prints "ok" where nothing enforces it. native is what
+// must come of it in the backend of the system and in containers: "held", "weakness ID" or "error TEXT"; bwrap in that one.
+// An attempt that is "" is not made: the weakness is stated.
 type cell struct {
 	set           func(p *sandbox.Policy, s scene)
 	attempt       string
@@ -71,41 +75,42 @@ var cells = map[string]cell{
 	"Temp":              {func(p *sandbox.Policy, s scene) { p.Temp = s.temp }, "mv $PROBE $PROBE.away && echo ok", "held", "held"},
 }
 
-// TestEveryField: what becomes of each field of the policy on each backend of Linux. An attempt first works without one.
-func TestEveryField(t *testing.T) {
+// EveryField shows what becomes of each field of the policy on each of the backends. An attempt first works without one.
+func EveryField(t *testing.T, rows machine.Rows, backends ...resolved.Backend) {
 	sandboxtest.EveryField(t, cells)
-	native, err := linuxsandbox.New(linuxsandbox.Options{Helper: tests.Helper(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { native.Close() })
-	other := newBackend(t)
-	t.Cleanup(func() { other.Close() })
-	for field, c := range cells {
+	base := t.TempDir() // the same for all rows, so that one container may serve many
+	for i, field := range slices.Sorted(maps.Keys(cells)) {
+		if !rows.Has(i) {
+			continue
+		}
+		c := cells[field]
 		t.Run(field, func(t *testing.T) {
-			if out := c.attemptIn(t, nil); c.attempt != "" && !strings.HasSuffix(out, "ok\n") {
+			if out := c.attemptIn(t, base, nil); c.attempt != "" && !strings.HasSuffix(out, "ok\n") {
 				t.Fatalf("does not work without a sandbox: %s", out)
 			}
-			for _, on := range []struct {
-				b    resolved.Backend
-				want string
-			}{{native, c.native}, {other, c.bwrap}} {
-				if got := c.attemptIn(t, on.b); got != "held" && got != on.want && !(strings.HasPrefix(on.want, "error ") && strings.HasPrefix(got, "error ") && strings.Contains(got, on.want[6:])) {
-					t.Errorf("%s: %s, want %s", on.b.Name(), got, on.want)
+			for _, b := range backends {
+				want := c.native
+				if b.Name() == "bwrap" || field == "Programs" && b.Name() != "linux" { // those of an image are others
+					want = c.bwrap
+				}
+				if got := c.attemptIn(t, base, b); got != "held" && got != want && !(strings.HasPrefix(want, "error ") && strings.HasPrefix(got, "error ") && strings.Contains(got, want[6:])) {
+					t.Errorf("%s: %s, want %s", b.Name(), got, want)
 				} else {
-					t.Logf("%s: %s", on.b.Name(), got)
+					t.Logf("%s: %s", b.Name(), got)
 				}
 			}
 		})
 	}
 }
 
-// TestEveryFieldAsUser runs it as an ordinary user.
-func TestEveryFieldAsUser(t *testing.T) { tests.AsUser(t, "^TestEveryField$") }
-
 // attemptIn makes the attempt in a place of its own. Without a backend it returns what the attempt prints.
-func (c cell) attemptIn(t *testing.T, b resolved.Backend) string {
-	base := t.TempDir()
+func (c cell) attemptIn(t *testing.T, base string, b resolved.Backend) string {
+	for _, dir := range []string{"/ws", "/out", "/temp"} { // the folders stay
+		entries, _ := os.ReadDir(base + dir)
+		for _, e := range entries {
+			attack.RemoveAll(base + dir + "/" + e.Name())
+		}
+	}
 	s := scene{ws: base + "/ws", out: base + "/out", temp: base + "/temp", unix: base + "/out/s"}
 	var err error
 	if s.bash, err = filepath.EvalSymlinks("/bin/bash"); err != nil {
