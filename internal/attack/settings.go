@@ -68,6 +68,12 @@ var Bwrap = []Setting{{"user, bwrap", SurroundGVisor, PlainUser, 0}, {"root, bwr
 // InBwrap reports whether this process is in one of them.
 func InBwrap() bool { return strings.HasSuffix(os.Getenv(EnvSetting), ", bwrap") }
 
+// Containers are those of the backend container, with Podman.
+var Containers = []Setting{{"user, podman", SurroundPlain, PlainUser, 0}, {"root, podman", SurroundPlain, 0, 0}}
+
+// InContainers reports whether this process is in one of them.
+func InContainers() bool { return strings.HasSuffix(os.Getenv(EnvSetting), ", podman") }
+
 // WithLandlock stands in the name of a setting with an old Landlock, behind the setting that is the same but for it.
 const WithLandlock = ", Landlock ABI "
 
@@ -155,7 +161,7 @@ func (s Setting) Command(t *testing.T, dir, binary, pattern string) *exec.Cmd {
 // for a setting it skips the test: the test named test starts one for each.
 func CurrentSetting(t *testing.T, test string) Setting {
 	t.Helper()
-	all := slices.Concat(Settings, OtherMachines, Bwrap)
+	all := slices.Concat(Settings, OtherMachines, Bwrap, Containers)
 	i := slices.IndexFunc(all, func(s Setting) bool { return s.Name == os.Getenv(EnvSetting) })
 	if i < 0 {
 		t.Skip("body of " + test)

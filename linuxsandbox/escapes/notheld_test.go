@@ -24,6 +24,9 @@ var wantRows = map[string]int{
 	"user, Docker's filter": 462,
 	"root, Docker's filter": 487,
 
+	"user, podman": 460,
+	"root, podman": 486,
+
 	"user, bwrap": 459,
 	"root, bwrap": 485,
 }

@@ -38,6 +38,15 @@ func TestEscapesInBwrap(t *testing.T) {
 	attack.InThese(t, true, settings, func(t *testing.T, s attack.Setting) *exec.Cmd { return tests.Command(t, s, "^TestEscapesInSetting$") })
 }
 
+// TestEscapesInContainers runs a sample of it, another one in each turn, in containers of Podman.
+func TestEscapesInContainers(t *testing.T) {
+	settings := attack.Containers
+	if os.Getuid() == 0 {
+		settings = machine.Pick(t, t.Name(), 1, 1, settings)
+	}
+	attack.InThese(t, true, settings, func(t *testing.T, s attack.Setting) *exec.Cmd { return tests.Command(t, s, "^TestEscapesInSetting$") })
+}
+
 // TestEscapesAreMany: there are as many attempts as promised, before multiplying by users and
 // settings, and none is counted twice.
 func TestEscapesAreMany(t *testing.T) {
@@ -67,6 +76,9 @@ func TestEscapesInSetting(t *testing.T) {
 		first.Millis = 2000
 	}
 	h.rows = machine.GivenRows(t)
+	if attack.InContainers() {
+		h.rows = machine.SampleOf(t, 24, false)
+	}
 	skip := func(a attempt) bool {
 		i := slices.IndexFunc(table, func(b attempt) bool { return b.name == a.name })
 		return !h.rows.Has(i) || a.race && !s.Races() || a.impossible(s) != "" || !works(a)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"codeagent/backends/bwrap"
+	"codeagent/backends/container"
 	"codeagent/internal/attack"
 	"codeagent/linuxsandbox"
 	"codeagent/linuxsandbox/backendtest"
@@ -40,6 +41,9 @@ func newBackend(t testing.TB, lookup linuxsandbox.LookupFunc) *linuxsandbox.Back
 			t.Skip(bad)
 		}
 		b, err = bwrap.New(program, o)
+	}
+	if attack.InContainers() {
+		b, err = container.New(container.Options{Program: attack.NewPodman(t), Run: attack.RunPodman, Image: attack.Image}, o, t.TempDir())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -195,6 +195,9 @@ func askerEscapes() []attempt {
 			if attack.InBwrap() {
 				return "nothing records a refusal, as the weakness \"evidence\" states"
 			}
+			if attack.InContainers() {
+				return "the folder outside is not shown, so that nothing is refused there"
+			}
 			return ""
 		}
 		a.landed = func(h *host, p place) bool {
