@@ -101,6 +101,8 @@ var rooms = []room{
 	{path: "patterns", floor: 1, pure: true},
 	// The memory of all sessions, which the side program keeps.
 	{path: "patterns/store", floor: 1, imports: []string{"hostfile", "patterns"}},
+	// Answers to first messages, in a file of codeagent's own. One is shown only where it was made, and grants nothing.
+	{path: "answers", floor: 1, imports: []string{"draft", "hostfile", "sandbox"}},
 	// A question in words, for faces without a screen: all of them say the same.
 	{path: "approvals/plain", floor: 1, imports: []string{"approvals", "event", "internal/short", "internal/visible", "sandbox"}, pure: true},
 	// What is open, as data: entries of the ledger, and the exported file.
@@ -198,7 +200,7 @@ var rooms = []room{
 	{path: "tools", floor: 2, imports: []string{"approvals", "draft", "egress", "event", "exec", "exec/experiment", "exec/worker", "hostfile", "internal/git", "internal/picture", "internal/short", "internal/visible", "internal/webtext", "mcp/inquiry", "model", "patch", "sandbox", "undo"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.
-	{path: "agent", floor: 3, imports: []string{"approvals", "approvals/without", "event", "hooks", "internal/short", "model", "patterns", "prompts", "sandbox", "tools"}},
+	{path: "agent", floor: 3, imports: []string{"answers", "approvals", "approvals/without", "event", "hooks", "internal/short", "model", "patterns", "prompts", "sandbox", "tools"}},
 	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/environ", "internal/short", "mcp/inquiry", "prompts", "tui/attention", "tui/clipboard", "tui/composer", "tui/diff", "tui/fill", "tui/footer", "tui/form", "tui/home", "tui/keys", "tui/lines", "tui/lists", "tui/mark", "tui/memory", "tui/mention", "tui/message", "tui/modes", "tui/page", "tui/paint", "tui/palette", "tui/part", "tui/picker", "tui/question", "tui/reader", "tui/rewind", "tui/settings", "tui/setup", "tui/slash", "tui/templates", "tui/terminal", "tui/transcript", "tui/trying", "tui/undoing"}},
 	{path: "tui/terminal", floor: 3, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/ultraviolet", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// The parts of the screen: none performs IO, none knows the one tea.Model.
@@ -258,7 +260,7 @@ var rooms = []room{
 	{path: "cmd/codeagent/acpcmd", floor: 4, imports: []string{"acp", "agent", "approvals", "cmd/codeagent/cli", "cmd/codeagent/commands", "cmd/codeagent/conversation", "cmd/codeagent/doctor", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "config", "config/server", "event", "hostfile", "internal/short", "internal/visible", "mcp/inquiry", "prompts", "session", "undo"}},
 	// What the screen and an editor offer beside talking: written once, shown in two ways.
 	{path: "cmd/codeagent/commands", floor: 4, imports: []string{"agent", "approvals", "approvals/ledger", "approvals/plain", "approvals/without", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "cmd/codeagent/workspace", "event", "exec", "hostfile", "internal/short", "internal/visible", "prompts", "sandbox", "undo"}},
-	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/extensions", "cmd/codeagent/instructions", "cmd/codeagent/languages", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "draft", "egress", "event", "exec", "hooks", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "model", "model/chat", "model/tour", "patterns", "prompts", "sandbox", "session", "telemetry", "tools", "undo"}},
+	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "answers", "approvals", "approvals/content", "approvals/ledger", "approvals/rules", "approvals/without", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/extensions", "cmd/codeagent/instructions", "cmd/codeagent/languages", "cmd/codeagent/providers", "cmd/codeagent/servers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "config/server", "draft", "egress", "event", "exec", "hooks", "hostfile", "internal/mask", "internal/short", "internal/visible", "mcp/inquiry", "model", "model/chat", "model/tour", "patterns", "prompts", "sandbox", "session", "telemetry", "tools", "undo"}},
 	{path: "cmd/codeagent/helpcmd", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "docs", "hostfile", "tui/markdown", "tui/paint"}},
 	// What a shell offers while a command line is typed.
 	{path: "cmd/codeagent/completion", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "eventlog", "internal/visible"}},

@@ -141,6 +141,8 @@ func (v *view) helper(e event.HelperEvent, replaying bool) (out []any) {
 // aside are the updates about what is neither a text nor a call.
 func (v *view) aside(e event.Event) []any {
 	switch e := e.(type) {
+	case event.EarlierAnswer:
+		return v.notice(word.LevelInfo, e.Line())
 	case event.Searched:
 		return v.notice(word.LevelInfo, strings.Join(e.Lines(), "\n"))
 	case event.Notice:

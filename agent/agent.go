@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sync"
 
+	"codeagent/answers"
 	"codeagent/approvals"
 	"codeagent/approvals/without"
 	"codeagent/event"
@@ -34,6 +35,8 @@ type Input struct {
 	Foreign bool
 	// Typed is what the user typed where Text was made of it, About what that is for: see model.Item.
 	Typed, About string
+	// Again: an answer of an earlier session is not wanted.
+	Again bool
 }
 
 func (in Input) item() model.Item {
@@ -138,8 +141,10 @@ type Config struct {
 	// News returns the background commands that have ended since the last call; may be nil.
 	News func() []event.BackgroundEnded
 	// Ahead lets calls run before the model makes them; nil: none does.
-	Ahead  *Ahead
-	Bounds Bounds
+	Ahead *Ahead
+	// Answers are those of earlier sessions; nil: the model answers each message.
+	Answers *Answers
+	Bounds  Bounds
 	// History is the conversation so far, from a session. Calls without a result get one.
 	History []model.Item
 	// Before is what earlier runs of the session used.
@@ -225,9 +230,12 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	if err != nil {
 		a.emit(started(in))
 	} else {
+		recalls := a.recallable(in, note)
 		a.say(in, started)
 		hooked(a, note)
-		err = t.work(ctx)
+		if !recalls || !t.recall(ctx, in) {
+			err = t.work(ctx)
+		}
 	}
 	outcome := word.TurnFailed
 	switch {
@@ -246,6 +254,7 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	refused, doubt, usage := slices.Clone(a.refused), a.doubt, t.usage
 	a.doubt = ""
 	a.mu.Unlock()
+	t.keepAnswer(ctx, outcome, refused)
 	if doubt != "" {
 		a.emit(event.Notice{Level: word.LevelWarning, Text: doubt})
 	}
@@ -275,6 +284,7 @@ type turn struct {
 	same      rounds
 	failing   repeats
 	ahead     event.Ahead
+	recalls   *answers.Memory // records what this turn reads; nil: its answer is not kept
 
 	wishing sync.Mutex
 	wishes  []string // what the model asked for in this turn, in its words; guarded by wishing
@@ -429,6 +439,7 @@ func (t *turn) steer(ctx context.Context) bool {
 			continue
 		}
 		any = true
+		t.recalls.Forget()
 		t.agent.say(in, func(in Input) event.Event { return event.Steered{Text: in.item().Said(), Images: in.Shown()} })
 		hooked(t.agent, note)
 	}

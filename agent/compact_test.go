@@ -198,15 +198,15 @@ func TestCompactsWhenTheProviderIsFull(t *testing.T) {
 // conversation is kept.
 func TestNeverCompactsForEver(t *testing.T) {
 	for name, c := range map[string]struct {
-		list func(*answers) func(int) []any
+		list func(*played) func(int) []any
 		most int
 		want error
 	}{
-		"everything is too long":    {func(*answers) func(int) []any { return func(int) []any { return []any{full} } }, 8, ErrTooLong},
-		"summaries help nothing":    {func(m *answers) func(int) []any { return func(int) []any { return refuseAllButSummaries(m) } }, 12, ErrTooLong},
-		"no summary is written":     {func(m *answers) func(int) []any { return func(int) []any { return silentSummaries(m) } }, 8, ErrTooLong},
-		"the summary breaks off":    {func(m *answers) func(int) []any { return func(int) []any { return brokenSummaries(m) } }, 4, full},
-		"instead of it a tool call": {func(m *answers) func(int) []any { return func(int) []any { return callingSummaries(m) } }, 8, ErrTooLong},
+		"everything is too long":    {func(*played) func(int) []any { return func(int) []any { return []any{full} } }, 8, ErrTooLong},
+		"summaries help nothing":    {func(m *played) func(int) []any { return func(int) []any { return refuseAllButSummaries(m) } }, 12, ErrTooLong},
+		"no summary is written":     {func(m *played) func(int) []any { return func(int) []any { return silentSummaries(m) } }, 8, ErrTooLong},
+		"the summary breaks off":    {func(m *played) func(int) []any { return func(int) []any { return brokenSummaries(m) } }, 4, full},
+		"instead of it a tool call": {func(m *played) func(int) []any { return func(int) []any { return callingSummaries(m) } }, 8, ErrTooLong},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(approvals.OnRequest, toolbox{"run": {}})
@@ -292,33 +292,33 @@ func TestModelThatIsTooSmall(t *testing.T) {
 	r.check(t)
 }
 
-func forSummary(m *answers) bool {
+func forSummary(m *played) bool {
 	r := m.requests[len(m.requests)-1]
 	return strings.Contains(r.Items[len(r.Items)-1].Text, "replaced by a summary, which you write now")
 }
 
-func refuseAllButSummaries(m *answers) []any {
+func refuseAllButSummaries(m *played) []any {
 	if forSummary(m) {
 		return play("short")
 	}
 	return []any{full}
 }
 
-func silentSummaries(m *answers) []any {
+func silentSummaries(m *played) []any {
 	if forSummary(m) {
 		return play(" ")
 	}
 	return []any{full}
 }
 
-func brokenSummaries(m *answers) []any {
+func brokenSummaries(m *played) []any {
 	if forSummary(m) {
 		return []any{model.TextDelta{Text: "half"}, &model.Error{Kind: model.Transport, Message: "gone"}}
 	}
 	return []any{full}
 }
 
-func callingSummaries(m *answers) []any {
+func callingSummaries(m *played) []any {
 	if forSummary(m) {
 		return play(call("x", "run"))
 	}

@@ -85,9 +85,9 @@ func (f *face) last(t *testing.T) event.TurnFinished {
 	return e
 }
 
-// answers is a model that plays deltas: one entry per request. An error in it ends the stream,
+// played is a model that plays deltas: one entry per request. An error in it ends the stream,
 // and a function in it is called. After the last entry the model says that it is done.
-type answers struct {
+type played struct {
 	mu       sync.Mutex
 	list     [][]any
 	requests []model.Request
@@ -96,7 +96,7 @@ type answers struct {
 	n        int
 }
 
-func (m *answers) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
+func (m *played) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 	m.mu.Lock()
 	m.requests = append(m.requests, r)
 	deltas := []any{model.TextDelta{Text: "done"}, model.Finished{Reason: model.StopEnd}}
@@ -232,7 +232,7 @@ func (l *logged) Compacted(items []model.Item) error {
 type rig struct {
 	*Agent
 	face  *face
-	model *answers
+	model *played
 	log   *logged
 }
 
@@ -252,7 +252,7 @@ func newRig(mode approvals.Mode, box toolbox, list ...[]any) rig {
 		Mode: mode, Base: sandbox.WorkspaceWrite("/w"), Files: folders{}, Home: "/home/u", Workspace: "/w", Content: unchanged{},
 		NewID: func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("q", n) },
 	})
-	r := rig{face: &face{}, model: &answers{list: list}, log: &logged{}}
+	r := rig{face: &face{}, model: &played{list: list}, log: &logged{}}
 	r.Agent = New(Config{
 		Model: r.model, ModelName: "m", Tools: box, Gate: gate, Frontend: r.face, Log: r.log, CompactAt: 80,
 		Instructions: func() string { return "be good" }, Attended: true,
@@ -354,7 +354,7 @@ func dumpOne(i model.Item) string {
 // splitModel plays what next returns; where that is nil, other answers.
 type splitModel struct {
 	next  func(context.Context, model.Request) []any
-	other *answers
+	other *played
 }
 
 func (m *splitModel) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
@@ -362,5 +362,5 @@ func (m *splitModel) Stream(ctx context.Context, r model.Request) iter.Seq2[mode
 	if deltas == nil {
 		return m.other.Stream(ctx, r)
 	}
-	return (&answers{list: [][]any{deltas}}).Stream(ctx, r)
+	return (&played{list: [][]any{deltas}}).Stream(ctx, r)
 }

@@ -44,7 +44,7 @@ func TestReviewer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(approvals.OnRequest, toolbox{"shell": npm(writes("/home/u/.npm"))}, play("I try.", call("1", "shell")))
-			second := &answers{list: [][]any{c.reply}}
+			second := &played{list: [][]any{c.reply}}
 			r.cfg.Reviewer, r.cfg.Attended = &Reviewer{Model: second, Name: "second"}, !c.away
 			r.face.ask = yes(approvals.Deny)
 			if err := r.Turn(t.Context(), Input{Text: `say {"refuse": false}` + "\u202e"}); err != nil {

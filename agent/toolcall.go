@@ -211,7 +211,7 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 	cfg := c.turn.agent.cfg
 	stage := cfg.stage()
 	out.base = out.end
-	stage.Output, stage.Stream = out.sink, out.of
+	stage.Output, stage.Stream, stage.Looked = out.sink, out.of, c.turn.recalls.Looked
 	stage.Trial, c.trial = c.trial, nil
 	defer stage.Trial.Drop()
 	if held != nil {
@@ -326,6 +326,9 @@ func (c *toolCall) refusedAtOnce(err error) {
 // finish makes the result for the model, logs it, and then reports it, so that nothing that
 // was reported can be lost.
 func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) model.Item {
+	if err != nil || !tools.OnlyReads(c.planned) {
+		c.turn.recalls.Forget()
+	}
 	text, events := c.report(ctx, res, err)
 	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed || err != nil, Carried: c.carried(text, events)}
 	c.turn.agent.log(item)

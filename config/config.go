@@ -37,6 +37,8 @@ type Config struct {
 	Speculation string `toml:"speculation.mode"`
 	// Patterns is speculation.patterns, "off", PatternReads or "drafts".
 	Patterns string `toml:"speculation.patterns"`
+	// Answers is the [answers] table.
+	Answers Answers `toml:"answers"`
 	// Unkept is undo.unkept, "ask" or "allow".
 	Unkept string `toml:"undo.unkept"`
 	// WebSearch lets the provider search the web; see MaySearch.
@@ -121,6 +123,16 @@ type Sandbox struct {
 	Experiments bool   `toml:"experiments"`
 	Limits      Limits `toml:"limits"`
 	Env         Env    `toml:"env"`
+}
+
+// Answers is the [answers] table.
+type Answers struct {
+	Enabled bool `toml:"enabled"`
+	// Provider and Model make embeddings, both or neither. Threshold is in percent.
+	Provider  string `toml:"provider"`
+	Model     string `toml:"model"`
+	Threshold int64  `toml:"threshold"`
+	TopK      int64  `toml:"top_k"`
 }
 
 // Apart is a value of exec.streams.

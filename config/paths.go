@@ -27,6 +27,8 @@ type Paths struct {
 	Modules string
 	// History is the folder of what was typed in each project.
 	History string
+	// Answers is the folder of answers to first messages.
+	Answers string
 	// Roots is the file that lists the write roots of every session so far.
 	Roots string
 	// MadeGit is the file that lists the git directories that commands made and nobody adopted.
@@ -84,14 +86,14 @@ func newPaths(config, state, servers, temp string) Paths {
 		Drafts: filepath.Join(state, "drafts"), Modules: filepath.Join(state, "wasm"),
 		Output: filepath.Join(state, "output"), Ledger: filepath.Join(state, "ledger.jsonl"),
 		History: filepath.Join(state, "history"), Roots: filepath.Join(state, "write-roots"), MadeGit: filepath.Join(state, "made-git"), Commits: filepath.Join(state, "commits"), Without: filepath.Join(state, "without.json"),
-		SignIns: filepath.Join(state, "sign-ins"), Keys: filepath.Join(config, "keys"),
+		Answers: filepath.Join(state, "answers"), SignIns: filepath.Join(state, "sign-ins"), Keys: filepath.Join(config, "keys"),
 	}
 }
 
 // Resolved returns the paths as resolve returns them; resolve gets an absolute folder and
 // a name.
 func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, error) {
-	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Drafts, &p.Modules, &p.Output, &p.History, &p.Ledger, &p.Roots, &p.MadeGit, &p.Commits, &p.Without, &p.Servers, &p.SignIns, &p.Keys, &p.Temp} {
+	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Drafts, &p.Modules, &p.Output, &p.History, &p.Answers, &p.Ledger, &p.Roots, &p.MadeGit, &p.Commits, &p.Without, &p.Servers, &p.SignIns, &p.Keys, &p.Temp} {
 		var err error
 		if *at, err = resolve("/", *at); err != nil {
 			return p, err
@@ -103,7 +105,7 @@ func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, 
 // Own lists what no command may ever write, whatever is granted.
 func (p Paths) Own() []string {
 	// Each may be the user's own link to another folder.
-	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Drafts, p.Modules, p.Output, p.History, p.Ledger, p.Roots, p.MadeGit, p.Commits, p.Without, p.SignIns, p.Keys}
+	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Drafts, p.Modules, p.Output, p.History, p.Answers, p.Ledger, p.Roots, p.MadeGit, p.Commits, p.Without, p.SignIns, p.Keys}
 	files = append(files, p.servers()...)
 	if p.home != "" {
 		// Temp is in the same folder, so the folder itself cannot be listed.
@@ -113,10 +115,10 @@ func (p Paths) Own() []string {
 }
 
 // Hidden lists the paths of Own that no command may ever read: earlier contents of files,
-// including keys, all conversations, what was typed, the data of MCP servers and sign-ins to them, kept keys. Output is not hidden: the model receives the paths
+// including keys, all conversations and answers, what was typed, the data of MCP servers and sign-ins to them, kept keys. Output is not hidden: the model receives the paths
 // of the files there, and reads them.
 func (p Paths) Hidden() []string {
-	return append([]string{p.Sessions, p.Undo, p.Drafts, p.History, p.SignIns, p.Keys}, p.servers()...)
+	return append([]string{p.Sessions, p.Undo, p.Drafts, p.History, p.Answers, p.SignIns, p.Keys}, p.servers()...)
 }
 
 // records are the folders that no MCP server may read, whatever is set: those of Hidden and the outputs
@@ -145,7 +147,7 @@ func (p Paths) HiddenInside() []string {
 // Create makes the folders, for the user only. It removes other users' access to an existing
 // folder; anything else in the place of a folder is an error.
 func (p Paths) Create() error {
-	for _, dir := range []string{p.Config, p.State, p.Sessions, p.Undo, p.Drafts, p.Output, p.History, p.Commits, p.Servers, p.SignIns, p.Keys, p.Temp} {
+	for _, dir := range []string{p.Config, p.State, p.Sessions, p.Undo, p.Drafts, p.Output, p.History, p.Answers, p.Commits, p.Servers, p.SignIns, p.Keys, p.Temp} {
 		err := createPrivate(dir)
 		if dir == p.Keys && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
 			continue // settings that codeagent may not change: no key is kept beside them

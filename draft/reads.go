@@ -3,6 +3,7 @@ package draft
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,13 @@ func see(path string, opened bool) (is entry, err error) {
 		is = entry{Dev: is.Dev, Ino: is.Ino, Mode: is.Mode, Target: is.Target}
 	}
 	return is, nil
+}
+
+// Look returns a text that is another one after each change of what the name path leads to, and when that last changed.
+// opened is as in see.
+func Look(path string, opened bool) (state string, changed time.Time, err error) {
+	is, err := see(path, opened)
+	return fmt.Sprint(is), time.Unix(0, is.Ctime), err
 }
 
 // Looked notes path, which a command is about to look up, as sandbox.Command.Looked.

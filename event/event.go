@@ -7,6 +7,7 @@ package event
 
 import (
 	"fmt"
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
@@ -61,6 +62,27 @@ type ReasoningDelta struct{ Text string }
 
 // MessageFinished ends a run of TextDeltas and has the whole text.
 type MessageFinished struct{ Text string }
+
+// EarlierAnswer: the text before it is the answer that an earlier session got to this first message, or to one that asks the
+// same. No model was asked.
+type EarlierAnswer struct {
+	At time.Time
+	// Score says how near the messages are, 1 for the same text. Files counts the files that were read then, unchanged since.
+	Score float64
+	Files int
+}
+
+// Rounded is the score as it is shown: less than 1 for another text.
+func (e EarlierAnswer) Rounded() float64 { return math.Floor(e.Score*100) / 100 }
+
+// Line is e in words.
+func (e EarlierAnswer) Line() string {
+	files := "files"
+	if e.Files == 1 {
+		files = "file"
+	}
+	return fmt.Sprintf("answered from %s, score %.2f, %d %s unchanged", e.At.Local().Format("15:04"), e.Rounded(), e.Files, files)
+}
 
 // Searched: the provider searched the web itself, for the text before it.
 type Searched struct{ model.Search }
@@ -373,6 +395,7 @@ func (Steered) event()             {}
 func (TextDelta) event()           {}
 func (ReasoningDelta) event()      {}
 func (MessageFinished) event()     {}
+func (EarlierAnswer) event()       {}
 func (Searched) event()            {}
 func (ReasoningFinished) event()   {}
 func (ToolStarted) event()         {}
@@ -396,7 +419,7 @@ func (HelperEvent) event()         {}
 func All() []Event {
 	return []Event{
 		SessionStarted{}, TurnStarted{}, Steered{}, TextDelta{}, ReasoningDelta{},
-		MessageFinished{}, Searched{}, ReasoningFinished{}, ToolStarted{}, ToolOutput{}, ToolFinished{},
+		MessageFinished{}, EarlierAnswer{}, Searched{}, ReasoningFinished{}, ToolStarted{}, ToolOutput{}, ToolFinished{},
 		PermissionRequested{}, PermissionAnswered{}, PlanUpdated{}, Retrying{},
 		RequestStarted{}, UsageUpdated{}, Compacting{}, Compacted{}, Notice{}, BackgroundChanged{}, BackgroundEnded{}, TurnFinished{},
 		HelperEvent{Event: RequestStarted{}},

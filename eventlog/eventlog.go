@@ -129,6 +129,8 @@ func (l *Log) Observe(e event.Event) {
 		l.add(debug, "model request")
 	case event.MessageFinished:
 		l.add(debug, "model said", "text", e.Text)
+	case event.EarlierAnswer:
+		l.add(info, "earlier answer", "at", e.At, "score", e.Rounded(), "files", e.Files)
 	case event.Searched:
 		l.add(debug, "web search of the provider", "query", e.Query, "sources", len(e.Sources))
 	case event.ReasoningFinished:

@@ -3,6 +3,7 @@ package headless
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"codeagent/event"
 	"codeagent/event/word"
@@ -20,7 +21,7 @@ import (
 // Our additions: `kind` of an error; `sandbox` on thread.started and command_execution; `limit`, `session`,
 // `running` and the changed files on command_execution; `refused` and `ahead` on turn.completed; the
 // output of a running call in item.updated; and the item types `permission_request`, `tool_call`,
-// `compaction`, `finding` and `helper`; `helper` on the items of helpers; `sandbox` on mcp_tool_call. Schema: schema/lines.json.
+// `compaction`, `finding`, `earlier_answer` and `helper`; `helper` on the items of helpers; `sandbox` on mcp_tool_call. Schema: schema/lines.json.
 
 type line struct {
 	Type     string           `json:"type"`
@@ -109,6 +110,7 @@ type item struct {
 	Diagnostics []event.Diagnostics `json:"diagnostics,omitempty"`
 	*serverCall
 	webSearch
+	earlierAnswer
 	// todo_list
 	Items []todo `json:"items,omitempty"`
 	// tool_call and permission_request
@@ -127,6 +129,13 @@ type item struct {
 type webSearch struct {
 	Query   *string        `json:"query,omitempty"`
 	Sources []model.Source `json:"sources,omitempty"`
+}
+
+// earlierAnswer says when the answer was given, how near its message was, and how many files were compared.
+type earlierAnswer struct {
+	AnsweredAt *time.Time `json:"answered_at,omitempty"`
+	Score      *float64   `json:"score,omitempty"`
+	Unchanged  *int       `json:"files_unchanged,omitempty"`
 }
 
 // background is the background command that a command_execution or a tool_call refers to.
@@ -257,6 +266,9 @@ func (l *lines) lines(e event.Event) []line {
 		return []line{{Type: "turn.started"}}
 	case event.MessageFinished:
 		return l.completed(&item{Type: "agent_message", Text: e.Text})
+	case event.EarlierAnswer:
+		at, score := e.At.UTC().Truncate(time.Second), e.Rounded()
+		return l.completed(&item{Type: "earlier_answer", earlierAnswer: earlierAnswer{&at, &score, &e.Files}})
 	case event.Searched:
 		return l.completed(&item{Type: "web_search", webSearch: webSearch{&e.Query, e.Sources}})
 	case event.ReasoningFinished:

@@ -71,6 +71,8 @@ func (p *progress) print(e event.Event) {
 		}
 	case event.Retrying:
 		p.line("33", "! %s", retryWords(e))
+	case event.EarlierAnswer:
+		p.line("2", "%s · -c answers.enabled=false asks the model", e.Line())
 	case event.Searched:
 		p.said("@", strings.Join(e.Lines(), "\n"))
 	case event.Notice:

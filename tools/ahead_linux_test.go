@@ -117,7 +117,7 @@ func TestNothingStaleIsKept(t *testing.T) {
 		}
 		read := &call{repeats: true, action: approvals.Action{Tool: "read_file"}}
 		why := trial.differs(r.policy, r.Command)
-		_, again := trial.kept(read, r.policy)
+		_, again := trial.kept(read, r.policy, nil)
 		if (why != "") != row.stale || again == (row.stale && !row.command) {
 			wrong++
 			t.Errorf("%d, %s: %q, kept as a read: %v", i, row.what, why, again)

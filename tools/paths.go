@@ -166,6 +166,7 @@ func (ps paths) open(ctx context.Context, p sandbox.Policy, s Stage, path string
 	if err != nil {
 		return nil, Result{}, fmt.Errorf("the file worker: %w", err)
 	}
+	files.Looked = s.Looked
 	return files, Result{}, nil
 }
 

@@ -117,6 +117,11 @@ func (t *searchTool) run(ctx context.Context, p sandbox.Policy, s Stage, q query
 	if info.Type == folderType {
 		names, err = t.walkFiles(ctx, files, p, q, &f)
 		if err == nil && t.usable(p, q) {
+			if s.Looked != nil {
+				for _, name := range names {
+					s.Looked(name, true)
+				}
+			}
 			if some, err := t.ripgrepFiles(ctx, p, s, q, names); err == nil {
 				names = some
 			}

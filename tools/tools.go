@@ -76,6 +76,8 @@ type Stage struct {
 	Output exec.Sink
 	// Stream, if set, returns the sink of one stream ("stdout", "stderr") of a command.
 	Stream func(name string) func(offset int64, data []byte)
+	// Looked, if set, gets each path that a call of a tool that only reads looks up, before that, and whether it opens it.
+	Looked func(path string, opened bool)
 	// Holder answers a command's held calls; nil: refused calls fail at once.
 	Holder sandbox.Holder
 	// Ended, if set, receives the result of a background command once, possibly after the call.
@@ -333,6 +335,12 @@ type call struct {
 
 func (c *call) Action() approvals.Action { return c.action }
 
+// OnlyReads reports whether c gives the same result while what it passes to Stage.Looked is unchanged.
+func OnlyReads(c Call) bool {
+	own, ok := c.(*call)
+	return ok && own.repeats
+}
+
 func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, err error) {
 	policy, err := p.Policy(c.action)
 	if err != nil {
@@ -360,7 +368,7 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 	s.paused, s.check = p.Paused(), p.Check()
 	begun := time.Now()
 	var kept bool
-	if r, kept = s.Trial.kept(c, policy); !kept {
+	if r, kept = s.Trial.kept(c, policy, s.Looked); !kept {
 		r, err = c.run(ctx, policy, s)
 	}
 	if r.Duration == 0 {

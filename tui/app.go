@@ -49,6 +49,7 @@ type app struct {
 	left       time.Time    // when a panel was closed last
 	menu       menu
 	work       work
+	recalled   recalled
 	images     message.Count
 	clipboard  clipboard.Clipboard
 	templates  templates.Templates

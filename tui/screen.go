@@ -64,6 +64,8 @@ type Options struct {
 	// Turn runs one turn for a message and returns when it is over. The screen
 	// calls it on one goroutine at a time and cancels ctx on Esc and on leaving.
 	Turn func(context.Context, message.Message) error
+	// Again has the model answer the message that an earlier session's answer was shown for. It runs like a turn.
+	Again func(context.Context) error
 	// Compact summarizes the conversation; focus says what to keep ("": no focus).
 	// It runs like a turn. Nil: not offered, as with the groups below.
 	Compact func(ctx context.Context, focus string) error

@@ -125,6 +125,10 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case answerMsg:
 		cmd := giveAnswer(m, msg.at)
 		return tea.Batch(cmd, m.stir())
+	case againMsg:
+		if m.recalled.held != "" && msg.at == m.recalled.number {
+			return m.again()
+		}
 	case heldMsg:
 		cmd := endBurst(m, msg.at)
 		return tea.Batch(cmd, m.stir())
@@ -180,6 +184,7 @@ func (m *app) apply(e event.Event) {
 	m.facts.Apply(e)
 	m.modes.Apply(e)
 	m.work.apply(e)
+	m.recalled.apply(e)
 	m.transcript.Apply(e)
 	switch e := e.(type) {
 	case event.TurnStarted:

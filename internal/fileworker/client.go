@@ -19,6 +19,8 @@ var ErrEnded = errors.New("the file worker ended")
 type Client struct {
 	// Ended, if set, explains the error with which the worker ended.
 	Ended func(error) error
+	// Looked, if set, gets each path before a request looks it up, and whether it opens it.
+	Looked func(path string, opened bool)
 
 	mu sync.Mutex
 	w  io.Writer
@@ -44,6 +46,14 @@ func (c *Client) ask(q *request) (*answer, error) {
 	defer c.mu.Unlock()
 	if c.broken != nil {
 		return &answer{}, c.broken
+	}
+	if c.Looked != nil {
+		for _, path := range q.paths {
+			c.Looked(path, true)
+		}
+		if q.path != "" {
+			c.Looked(q.path, q.op != opStat)
+		}
 	}
 	a, err := c.exchange(q)
 	switch {

@@ -113,6 +113,21 @@ func (e *endpoint) Models(ctx context.Context) ([]string, error) {
 	return e.readList(whole.Bytes()), nil
 }
 
+// Embed returns the embedding of text by the model of that name. The error is a *model.Error.
+func (e *endpoint) Embed(ctx context.Context, name, text string) ([]float32, error) {
+	if e.invalid != nil {
+		return nil, e.invalid
+	}
+	r, err := e.api.CreateEmbeddings(ctx, openai.EmbeddingRequestStrings{Input: []string{text}, Model: openai.EmbeddingModel(name), EncodingFormat: openai.EmbeddingEncodingFormatFloat})
+	switch {
+	case err != nil:
+		return nil, asError(ctx, err)
+	case len(r.Data) != 1:
+		return nil, &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider sent %d embeddings for one text", len(r.Data))}
+	}
+	return r.Data[0].Embedding, nil
+}
+
 // doer adds what go-openai has no option for, and follows no redirect: a redirected POST
 // becomes a GET, and the key must not reach another host.
 type doer struct {

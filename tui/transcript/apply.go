@@ -93,6 +93,8 @@ func (t *Transcript) Apply(e event.Event) {
 		t.compacting.moving = true
 	case event.Compacted:
 		t.applyCompacted(e)
+	case event.EarlierAnswer:
+		t.Note(word.LevelInfo, e.Line()+" · r asks again")
 	case event.Searched:
 		t.Note(word.LevelInfo, strings.Join(e.Lines(), "\n"))
 	case event.Notice:

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"codeagent/agent"
+	"codeagent/answers"
 	"codeagent/approvals"
 	"codeagent/approvals/rules"
 	"codeagent/approvals/without"
@@ -166,6 +167,8 @@ type Session struct {
 	// memory is what was learned, nil: nothing is. folds: the journal of it is to be folded. The turn that runs uses them.
 	memory *patterns.Memory
 	folds  bool
+	// earlier are the answers of earlier sessions; nil: none are used.
+	earlier *answers.Memory
 }
 
 // Open builds everything below the faces.
@@ -378,8 +381,13 @@ func Join(base *Base, screen Face) *Session {
 		ses.EndJobs(func(e event.BackgroundEnded) { fmt.Fprintln(ses.Workspace.Stdio.Err, visible.Line(e.Message)) })
 		return nil
 	})
+	ses.earlier = ses.openAnswers()
+	files := sandbox.FileSystem(ses.Workspace.Files)
+	if ses.earlier != nil {
+		files = observed{files, ses.earlier.Looked}
+	}
 	options := tools.Options{
-		Workspace: ses.Workspace.Folder, Files: ses.Workspace.Files, Temp: Temp(ses).Path,
+		Workspace: ses.Workspace.Folder, Files: files, Temp: Temp(ses).Path,
 		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Apart: ses.Workspace.Config.Streams == config.Apart, Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs, Unsaved: ses.Options.Unsaved,
 		Outside: func() bool { return !ses.Gate.Model().NoOutside }, Findings: ses.Options.Findings, Helpers: true, Draft: ses.apart.draft,
 	}
@@ -441,6 +449,9 @@ func Join(base *Base, screen Face) *Session {
 			return ended
 		},
 	})
+	if ses.earlier != nil {
+		cfg.Answers = &agent.Answers{Memory: ses.earlier, Scope: ses.scope}
+	}
 	if checker := ses.languages(); checker != nil {
 		cfg.Diagnostics = checker
 	}

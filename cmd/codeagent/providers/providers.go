@@ -59,6 +59,9 @@ func (c Chosen) Title(name string) string {
 	return c.from.Name + "/" + name
 }
 
+// Address is where the model is asked.
+func (c Chosen) Address() string { return c.from.BaseURL }
+
 // Providers holds the providers of the settings, and what is needed to use one.
 type Providers struct {
 	cfg     config.Config
@@ -243,6 +246,7 @@ type client interface {
 	agent.Model
 	lister
 	Models(context.Context) ([]string, error)
+	Embed(ctx context.Context, name, text string) ([]float32, error)
 	// Close closes idle connections.
 	Close()
 }
@@ -276,6 +280,27 @@ func (ps Providers) Client(p config.Provider, attended bool) (client, config.Pro
 	h.prices = &prices{client: h.client, asked: make(chan struct{}), own: func(name string) model.Price { return model.Price(ps.cfg.PriceOf(p, name)) }, local: p.Local,
 		sized: func(name string) bool { return ps.cfg.LimitsOf(p, name).Context > 0 }}
 	return h, p, nil
+}
+
+// Embedder returns the function that asks the model of answers.provider for an embedding, and the name of both; nil: none
+// is set.
+func (ps Providers) Embedder(attended bool) (embed func(ctx context.Context, text string) ([]float32, error), by string, err error) {
+	o := ps.cfg.Answers
+	if o.Provider == "" && o.Model == "" {
+		return nil, "", nil
+	}
+	p, ok := ps.cfg.Provider(o.Provider, ps.env)
+	if !ok || o.Provider == "" || o.Model == "" {
+		return nil, "", errors.New("answers.provider and answers.model have to name a provider and its model")
+	}
+	c, _, err := ps.Client(p, attended)
+	if err != nil {
+		return nil, "", err
+	}
+	return func(ctx context.Context, text string) ([]float32, error) {
+		defer c.Close()
+		return c.Embed(ctx, o.Model, text)
+	}, o.Provider + "/" + o.Model + " " + p.BaseURL, nil
 }
 
 // Blind reports whether the model is known to see no images.

@@ -140,6 +140,9 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 			return explained(err)
 		},
 	}
+	if ses.Workspace.Config.Answers.Enabled {
+		options.Again = func(ctx context.Context) error { return explained(ses.AskAgain(ctx)) }
+	}
 	back := &rewinder{ses: ses, face: face, undo: commands.NewUndoing(ses)}
 	if ses.Tour == nil { // it plays only once
 		options.Rewind = back

@@ -37,7 +37,7 @@ import (
 // supports only undo. It returns the list of sessions that can be resumed from here.
 func offer(ses *conversation.Session, f cli.Flags, o *tui.Options, tell func(event.Event)) *sessionList {
 	kept := &sessionList{s: ses.Workspace.Stdio, store: sessions.New(ses.Workspace.Paths.Sessions), here: ses.Workspace.Folder}
-	o.Surroundings = surroundings{ses.Workspace, ses.OnBranch}
+	o.Surroundings = surroundings{ses.Workspace, ses.OnBranch, ses.LoadAnswers}
 	o.Approvals = policies{ses.Gate, ses}
 	known := &commands.Models{Ses: ses, Show: tell}
 	o.Models = models{known}
@@ -73,9 +73,11 @@ func offer(ses *conversation.Session, f cli.Flags, o *tui.Options, tell func(eve
 type surroundings struct {
 	ws   *workspace.Workspace
 	kept func(branch string)
+	load func()
 }
 
 func (s surroundings) Branch(ctx context.Context) string {
+	s.load() // the screen is there by now
 	name := s.ws.Branch(ctx)
 	s.kept(name)
 	return name
