@@ -59,7 +59,7 @@ func (p Pattern) Bound() float64 {
 		return 0
 	}
 	share, zz := p.Right/p.N, z*z
-	return (share + zz/(2*p.N) - z*math.Sqrt(share*(1-share)/p.N+zz/(4*p.N*p.N))) / (1 + zz/p.N)
+	return max(0, share+zz/(2*p.N)-z*math.Sqrt(share*(1-share)/p.N+zz/(4*p.N*p.N))) / (1 + zz/p.N)
 }
 
 // Predicts reports whether the call is to run ahead.
@@ -114,6 +114,9 @@ func (b Book) Patterns(now time.Time) []Pattern {
 // Journal and SnapshotFile are files in the folder of the memory: codeagent adds a line to the journal for each
 // observation, and the side program makes the snapshot of it.
 const Journal, SnapshotFile = "journal.jsonl", "snapshot.json"
+
+// Forget begins the argument by which the side program forgets a project.
+const Forget = "forget="
 
 // MaxSnapshot and MaxJournal bound them, in bytes. A journal of FoldFrom bytes is worth a run of the side program.
 const MaxSnapshot, MaxJournal, FoldFrom = 64 << 10, 1 << 20, 1 << 10

@@ -33,12 +33,12 @@ import (
 	sqlitecode "modernc.org/sqlite/lib"
 )
 
-// Main is the command `patterns FOLDER [PROJECT]`. With a project, all that is known of it is forgotten.
+// Main is the command `patterns FOLDER [forget=PROJECT]`.
 func Main(args []string) int {
 	s := Store{Begin: lower}
 	switch len(args) {
 	case 2:
-		s.Forget, s.Begin = args[1], func() {} // somebody waits
+		s.Forget, s.Begin = strings.TrimPrefix(args[1], patterns.Forget), func() {} // somebody waits
 		fallthrough
 	case 1:
 		s.Dir = args[0]

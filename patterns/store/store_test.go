@@ -101,7 +101,7 @@ func TestKilled(t *testing.T) {
 	}
 	took, killed := time.Since(begun), 0
 	want++
-	for range 25 {
+	for range 12 {
 		n := 1 + rand.IntN(50)
 		journal(t, dir, "/p", want, n, "c")
 		want += n
@@ -167,7 +167,7 @@ func move(t *testing.T, from, to string) {
 func TestTogether(t *testing.T) {
 	dir := t.TempDir()
 	var all sync.WaitGroup
-	const sessions, rounds = 4, 5
+	const sessions, rounds = 3, 2
 	for i := range sessions {
 		all.Go(func() {
 			for r := range rounds {

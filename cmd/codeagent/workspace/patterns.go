@@ -82,7 +82,7 @@ func (ws *Workspace) FoldPatterns(ctx context.Context, forget string) error {
 	}
 	args := append(extra[1:], "patterns", ws.Paths.Patterns())
 	if forget != "" {
-		args = append(args, forget)
+		args = append(args, patterns.Forget+forget) // no argument is a path where commands may write
 	}
 	cmd, err := ws.Ground().Command(ctx, ws.Stdio.Environ, extra[0], args...)
 	if err != nil {
