@@ -43,6 +43,10 @@ var quotes = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", `"`)
 func words(text string) (out []word) {
 	begins := true
 	for w := range strings.FieldsSeq(text) {
+		if w == "?" && len(out) > 0 {
+			out[len(out)-1].mark = '?'
+			continue
+		}
 		form := norm.NFKC
 		if strings.ContainsFunc(w, func(r rune) bool { return unicode.In(r, unicode.No, unicode.Nl) }) {
 			form = norm.NFC // "2²" is not 22
