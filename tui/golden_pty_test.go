@@ -251,6 +251,7 @@ func words() []situation {
 		{name: "compacting", steps: []do{says("go"), emits(event.Compacting{Reason: word.CompactNear}, event.TextDelta{Text: "The user asked"})}},
 		{name: "compacted", steps: []do{emits(event.Compacting{Reason: word.CompactAsked}, event.Compacted{Reason: word.CompactAsked, Before: 98_000, After: 4_200, Summary: "The user asked for a greeting by name."})}},
 		{name: "compaction-failed", steps: []do{emits(event.Compacting{Reason: word.CompactFull}, event.Compacted{Reason: word.CompactFull, Before: 98_000, Err: "the provider rejected the API key (401)"})}},
+		{name: "earlier-answer", steps: []do{says("what is it?"), emits(event.MessageFinished{Text: "It is a parser."}, event.EarlierAnswer{At: time.Date(2026, 1, 2, 14, 2, 0, 0, time.Local), Score: 0.979, Files: 6}), ends(word.TurnDone, nil)}},
 		{name: "context-crowded", steps: []do{emits(event.UsageUpdated{Last: model.Usage{Input: 100_000}, Total: model.Usage{Input: 900_000, Output: 20_000}, Context: 100_000, Limit: 128_000})}},
 	}
 }
