@@ -241,8 +241,8 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrStopped):
 		outcome, err = word.TurnStopped, ErrStopped
-	case ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrRefused):
-		err = ErrRefused // a failure
+	case ctx.Err() != nil && bounded(context.Cause(ctx)):
+		err = context.Cause(ctx) // a failure
 	case ctx.Err() != nil && err != nil:
 		// The end of ctx is the cause of any other error.
 		outcome, err = word.TurnInterrupted, context.Cause(ctx)

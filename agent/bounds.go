@@ -3,13 +3,15 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"codeagent/event"
 	"codeagent/model"
 )
 
 // Bounds end a turn that uses too much. They are checked before each request: the calls of the
-// last answer have run by then.
+// last answer have run by then. A request of a helper that reaches one ends all helpers with their commands: the turn
+// could not read their reports.
 type Bounds struct {
 	// Requests bounds the requests of one turn; 0 is DefaultRequests.
 	Requests int
@@ -34,11 +36,17 @@ var (
 	ErrRefused       = errors.New("stopped at a refused permission")
 )
 
+// bounded reports whether cause is that a turn reached one of its bounds.
+func bounded(cause error) bool {
+	return slices.ContainsFunc([]error{ErrOutOfRequests, ErrOutOfTokens, ErrOutOfCost, ErrRefused}, func(e error) bool { return errors.Is(cause, e) })
+}
+
 // take counts one more request, here and in the turn that this is a helper of. It returns an error if
 // either has made all of its requests.
 func (t *turn) take() error {
 	if p := t.agent.parent; p != nil {
 		if err := p.take(); err != nil {
+			p.stop(err)
 			return err
 		}
 	}
@@ -65,6 +73,7 @@ func (t *turn) spentAll() error {
 	a, b := t.agent, t.agent.cfg.Bounds
 	if a.parent != nil {
 		if err := a.parent.spentAll(); err != nil {
+			a.parent.stop(err)
 			return err
 		}
 	}

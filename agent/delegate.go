@@ -10,7 +10,7 @@ package agent
 //	bounds        its own, and those of the parent's turn: requests, tokens, cost, time
 //	events        the parent's stream, each as an event.HelperEvent
 //
-// The end of the parent's turn ends them with their commands. What ends one of them ends no other.
+// The end of the parent's turn, also at its bounds, ends them with their commands. What ends one of them ends no other.
 
 import (
 	"context"

@@ -90,6 +90,8 @@ func endedBy(ctx context.Context) string {
 		return "the user stopped the turn"
 	case errors.Is(cause, ErrRefused):
 		return "the turn ended at a refused permission"
+	case bounded(cause):
+		return "the turn " + cause.Error()
 	case errors.Is(cause, errNoAnswer), errors.Is(cause, errNotWaiting), errors.Is(cause, errOpened), errors.Is(cause, errLike):
 		return cause.Error()
 	case errors.Is(cause, context.DeadlineExceeded):
