@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -190,6 +191,63 @@ func benchCalls(b *testing.B, wire, mode, arguments string) {
 	b.ReportMetric(float64(all.Microseconds())/1000/float64(b.N), "ms-to-results")
 	b.ReportMetric(float64(least.Microseconds())/1000, "least-ms-to-results")
 	b.ReportMetric(float64(most.Microseconds())/1000, "most-ms-to-results")
+}
+
+// BenchmarkFourHelpers is the time from a call of delegate to the first request of the last of four helpers, and to the
+// end of a first command of each, in a folder with 100,000 files. "change" is on drafts of their own.
+func BenchmarkFourHelpers(b *testing.B) {
+	u := benchUser(b)
+	for i := range 100_000 {
+		dir := filepath.Join(u.work, fmt.Sprint(i/1000))
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o644)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, kind := range []string{"explore", "change"} {
+		b.Run(kind, func(b *testing.B) { benchHelpers(b, u, kind) })
+	}
+}
+
+func benchHelpers(b *testing.B, u user, kind string) {
+	var mu sync.Mutex
+	var asked time.Time
+	var started, ran []float64
+	first, done := 0, 0
+	task := fmt.Sprintf(`{"kind":%q,"task":"work"}`, kind)
+	four := scripted.Call{Name: "delegate", Arguments: `{"tasks":[` + strings.Join([]string{task, task, task, task}, ",") + `]}`}
+	srv, err := scripted.Start(context.Background(), func(r scripted.Request) scripted.Reply {
+		mu.Lock()
+		defer mu.Unlock()
+		since := float64(time.Since(asked).Microseconds()) / 1000
+		last := r.Messages[len(r.Messages)-1].Role
+		switch {
+		case strings.Contains(r.Instructions, "You are a helper") && last == "tool":
+			if done++; done == 4 {
+				ran = append(ran, since)
+			}
+		case strings.Contains(r.Instructions, "You are a helper"):
+			if first++; first == 4 {
+				started = append(started, since)
+			}
+			return scripted.Reply{Calls: []scripted.Call{{Name: "shell", Arguments: `{"command":"true"}`}}}
+		case last == "tool":
+		default:
+			asked, first, done = time.Now(), 0, 0
+			return scripted.Reply{Calls: []scripted.Call{four}}
+		}
+		return scripted.Reply{Text: "done"}
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer srv.Close()
+	measure(b, func() *exec.Cmd {
+		cmd := u.codeagent("exec", "--ephemeral", "--model", "test", "hello")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		return cmd
+	})
+	b.ReportMetric(median(started), "ms-to-start")
+	b.ReportMetric(median(ran), "ms-to-first-results")
 }
 
 // BenchmarkSandboxTrue runs `codeagent sandbox -- true`, and true without it.
