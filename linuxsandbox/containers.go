@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"codeagent/hostfile"
+	"codeagent/linuxsandbox/cgroup"
 	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/plan"
@@ -59,12 +60,12 @@ type ContainerOrder struct {
 	First []string
 }
 
-// Bind is a file or folder of the host in a container. Without Source it is an empty folder without permissions, or File.
+// Bind is a file or folder of the host in a container.
 type Bind struct {
 	Path, Source     string
 	Writable, Device bool
-	// File: what is covered is no folder, and an empty file without permissions covers it.
-	File bool
+	// covered: what is at Path may not be read, and is no folder if file is set. An empty one without permissions covers it.
+	covered, file bool
 	// loose: the policy needs to see it, and whether it is writable there decides the broker.
 	loose bool
 	// at is what is at Source, or at a path that is covered, now: a file that was replaced needs another container.
@@ -107,6 +108,7 @@ type container struct {
 	hostNet, fileCaps bool
 	pid, ref          int // of its first process, and a descriptor of it
 	found             spec.Container
+	group             *cgroup.Group
 
 	mu   sync.Mutex
 	sock control.Socket
@@ -170,11 +172,11 @@ func bindsFor(m *plan.Mounts, p resolved.Policy, dir string) map[string]Bind {
 	}
 	for _, path := range m.Hidden {
 		info, err := hostfile.Lstat(path)
-		b := Bind{Path: path}
+		b := Bind{Path: path, covered: true}
 		if err != nil || b.identify(path) != nil || !shown(path) {
 			continue
 		}
-		b.File = !info.IsDir()
+		b.file = !info.IsDir()
 		all[path] = b
 	}
 	return all
@@ -244,13 +246,16 @@ func (cs *containers) start(ctx context.Context, c *container, helper image, o C
 	if err := writeHelper(helper, program); err != nil {
 		return err
 	}
-	closed := filepath.Join(cs.folder, "closed")
-	if err := hostfile.Write(closed, nil, 0); err != nil {
+	shutFile, shutFolder := filepath.Join(cs.folder, "file"), filepath.Join(cs.folder, "folder")
+	if err := errors.Join(hostfile.Write(shutFile, nil, 0), hostfile.MkdirAll(shutFolder, 0)); err != nil {
 		return err
 	}
 	for i := range o.Binds {
-		if o.Binds[i].File {
-			o.Binds[i].Source = closed
+		switch b := &o.Binds[i]; {
+		case b.file:
+			b.Source = shutFile
+		case b.covered: // an engine's tmpfs can have a copy of what it covers
+			b.Source = shutFolder
 		}
 	}
 	o.Binds = append(o.Binds, Bind{Path: ownHelper, Source: program}, Bind{Path: ownDoor, Source: door})
@@ -341,7 +346,7 @@ func (c *container) meet(ctx context.Context, listener int, ended <-chan error) 
 	if err != nil {
 		return err
 	}
-	c.pid = int(peer.Pid)
+	c.pid, c.group = int(peer.Pid), cgroup.InContainer(int(peer.Pid))
 	if c.ref, err = unix.PidfdOpen(c.pid, 0); err != nil {
 		return os.NewSyscallError("pidfd_open", err)
 	}

@@ -154,7 +154,7 @@ func (b *Backend) container(ctx context.Context, order *spec.Spec, m *plan.Mount
 	binds := bindsFor(m, p, dir)
 	w := &spec.Walls{Shared: true, ReadOnly: slices.DeleteFunc(slices.Clone(m.Protected), func(path string) bool { return sandbox.CoveredBy(m.Granted, path) })}
 	for _, bind := range binds {
-		if bind.Source != "" && !sandbox.Covers(kernel.DevDir, bind.Source) {
+		if !bind.covered && !sandbox.Covers(kernel.DevDir, bind.Source) {
 			w.Shown = append(w.Shown, bind.at)
 		}
 	}

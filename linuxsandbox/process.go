@@ -179,7 +179,7 @@ type process struct {
 	guards     []*guard
 	holders    []*holder
 	group      *cgroup.Group // nil if no limit needs one
-	mark       cgroup.Mark   // of the session's group at the start
+	mark       cgroup.Mark   // of the group of the session or the container at the start
 
 	outer     []string   // the command line of Backend.outer
 	container *container // of Backend.containers
@@ -229,7 +229,11 @@ func (p *process) follow(stop func() bool) {
 		p.status = sandbox.Status{Exit: got.Exit, Signal: got.Signal, Limit: got.Limit}
 	}
 	p.failed = p.status.Exit != 0
-	if p.failed && p.group == nil && p.backend.bound {
+	switch {
+	case !p.failed:
+	case p.container != nil:
+		limit = p.container.group.Since(p.mark)
+	case p.group == nil && p.backend.bound:
 		limit = p.backend.groups.Since(p.mark)
 	}
 	if p.failed && p.status.Limit == "" {

@@ -93,6 +93,7 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 		case b.containers != nil:
 			if proc.container, err = b.container(ctx, &ready.Spec, ready.Mounts, p, cmd.Dir); err == nil {
 				ready.Spec.Command.Env = proc.container.withImage(ready.Spec.Command.Env)
+				proc.mark = proc.container.group.Mark()
 			}
 		}
 		if err == nil {

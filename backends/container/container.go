@@ -147,8 +147,6 @@ func (a *argv) bind(b linuxsandbox.Bind, readOnly string) error {
 		}
 	}
 	switch {
-	case b.Source == "":
-		a.add("--mount", "type=tmpfs,destination="+b.Path+",tmpfs-mode=0000,"+readOnly)
 	case b.Device:
 		a.add("--device", b.Source+":"+b.Path)
 	case b.Writable:

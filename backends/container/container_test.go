@@ -4,9 +4,11 @@ package container
 
 import (
 	"bufio"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,9 +32,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func newBackend(t testing.TB, program string) *linuxsandbox.Backend {
+func newBackend(t testing.TB, o Options) *linuxsandbox.Backend {
 	t.Helper()
-	b, err := New(Options{Program: program, Run: attack.RunPodman, Image: attack.Image}, linuxsandbox.Options{Helper: tests.Helper(t)}, t.TempDir())
+	o.Run, o.Image = attack.RunPodman, attack.Image
+	b, err := New(o, linuxsandbox.Options{Helper: tests.Helper(t)}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +46,8 @@ func newBackend(t testing.TB, program string) *linuxsandbox.Backend {
 // TestInPodman runs what needs containers.
 func TestInPodman(t *testing.T) {
 	program := attack.NewPodman(t)
-	t.Run("fields", func(t *testing.T) { everyField(t, newBackend(t, program)) })
+	t.Run("fields", func(t *testing.T) { everyField(t, newBackend(t, Options{Program: program})) })
+	t.Run("limits", func(t *testing.T) { limits(t, newBackend(t, Options{Program: program, Memory: 64, Tasks: 64})) })
 	t.Run("killed", func(t *testing.T) { killed(t, program) })
 }
 
@@ -60,19 +64,49 @@ func everyField(t *testing.T, b *linuxsandbox.Backend) {
 	if !e.Observes || e.Weak("evidence") {
 		t.Errorf("no evidence: %+v", e.Weaknesses)
 	}
-	ws := t.TempDir()
-	cmd := sandbox.Command{Path: "/bin/sh", Args: []string{"sh", "-c", "echo shared > /dev/shm/memory && cat /dev/shm/memory"}, Dir: ws, Env: []string{"PATH=/bin"}}
-	if st, out := sandboxtest.Output(t, b, sandbox.WorkspaceWrite(ws), cmd); st.Exit != 0 || out != "shared\n" {
+	if st, out := run(t, b, "echo shared > /dev/shm/memory && cat /dev/shm/memory"); st.Exit != 0 || out != "shared\n" {
 		t.Errorf("memory of files: %+v %q", st, out)
 	}
 	backendtest.EveryField(t, machine.SampleOf(t, 6, false), b)
+}
+
+// run is a command of a shell in a workspace of its own.
+func run(t testing.TB, b resolved.Backend, text string) (sandbox.Status, string) {
+	t.Helper()
+	ws := t.TempDir()
+	return sandboxtest.Output(t, b, sandbox.WorkspaceWrite(ws), sandbox.Command{Path: "/bin/sh", Args: []string{"sh", "-c", text}, Dir: ws, Env: []string{"PATH=/bin"}})
+}
+
+// limits: a command that takes too much of the container is ended, and the limit is named; the next one works.
+func limits(t *testing.T, b *linuxsandbox.Backend) {
+	inForce := machine.Trial{What: "limits of containers", Do: func(t testing.TB) error {
+		e, err := sandboxtest.Enforcement(b, sandbox.ReadOnly())
+		if err == nil && e.Weak("container-limits") {
+			err = errors.New("not with these control groups, or not for this user")
+		}
+		return err
+	}}
+	if !inForce.Works(t) {
+		return
+	}
+	for text, want := range map[string]sandbox.Limit{
+		"head -c 200000000 /dev/zero | tail -c 199000000 > /dev/null; exit $?": sandbox.LimitMemory,
+		"i=0; while [ $i -lt 100 ]; do sleep 10 & i=$((i+1)); done":            sandbox.LimitProcesses,
+	} {
+		if st, out := run(t, b, text); st.Limit != want {
+			t.Errorf("%s: %+v %s", text, st, out)
+		}
+		if st, out := run(t, b, "exit 7"); st.Exit != 7 || st.Limit != "" {
+			t.Errorf("after %s: %+v %s", text, st, out)
+		}
+	}
 }
 
 // TestArgv: the command lines of engines, of which only Podman's ever ran.
 func TestArgv(t *testing.T) {
 	binds := []linuxsandbox.Bind{
 		{Path: "/dev/kvm", Source: "/dev/kvm", Device: true}, {Path: "/tmp", Source: "/t", Writable: true}, {Path: "/ws", Source: "/ws", Writable: true},
-		{Path: "/ws/.git", Source: "/ws/.git"}, {Path: "/ws/keys"},
+		{Path: "/ws/.git", Source: "/ws/.git"},
 	}
 	const docker = "--pull never --log-driver none --security-opt no-new-privileges --security-opt label=disable --ipc none --mount type=tmpfs,destination=/dev/shm "
 	const podman = docker + "--read-only-tmpfs=false --http-proxy=false "
@@ -101,7 +135,7 @@ func TestArgv(t *testing.T) {
 		}
 		want := row.program + " run --detach --rm --name c --read-only --cap-drop ALL --workdir / " + row.want + " " + limits + " --device /dev/kvm:/dev/kvm" +
 			" --mount type=bind,source=/t,destination=/tmp --mount type=bind,source=/ws,destination=/ws --mount type=bind,source=/ws/.git,destination=/ws/.git," + readOnly +
-			" --mount type=tmpfs,destination=/ws/keys,tmpfs-mode=0000," + readOnly + " --entrypoint /h go:1 --container /s"
+			" --entrypoint /h go:1 --container /s"
 		got, err := row.engine.argv(row.order)
 		if line := strings.Join(got, " "); err != nil || line != want {
 			t.Errorf("%v\ngot  %s\nwant %s", err, line, want)
@@ -173,7 +207,7 @@ func TestKilledBody(t *testing.T) {
 	}
 	ws := t.TempDir()
 	cmd := sandbox.Command{Path: "/bin/sh", Args: []string{"sh", "-c", "echo runs; sleep 1000"}, Dir: ws, Env: []string{"PATH=/bin"}, Stdout: os.Stdout}
-	p, err := sandboxtest.Start(newBackend(t, program), t.Context(), sandbox.WorkspaceWrite(ws), cmd, nil)
+	p, err := sandboxtest.Start(newBackend(t, Options{Program: program}), t.Context(), sandbox.WorkspaceWrite(ws), cmd, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,18 +221,23 @@ func BenchmarkExec(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { native.Close() })
-	for _, on := range []resolved.Backend{native, newBackend(b, attack.NewPodman(b))} {
+	for _, on := range []resolved.Backend{native, newBackend(b, Options{Program: attack.NewPodman(b)})} {
 		ws := b.TempDir()
-		run := func() {
+		one := func() {
 			if st, out := sandboxtest.Output(b, on, sandbox.WorkspaceWrite(ws), sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: ws}); st.Exit != 0 {
 				b.Fatal(out)
 			}
 		}
-		run()
+		one()
 		b.Run(on.Name(), func(b *testing.B) {
+			var took []time.Duration
 			for b.Loop() {
-				run()
+				begun := time.Now()
+				one()
+				took = append(took, time.Since(begun))
 			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "median-ms")
 		})
 	}
 }

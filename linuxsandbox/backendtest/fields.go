@@ -55,7 +55,9 @@ var cells = map[string]cell{
 	"Protected.Hidden": {func(p *sandbox.Policy, s scene) {
 		p.Protected.Own, p.Protected.Hidden = []string{s.out}, []string{s.out}
 	}, "cat $OUT/secret && echo ok", "held", "held"},
-	"DenyRead":     {func(p *sandbox.Policy, s scene) { p.DenyRead = []string{s.ws + "/deep/kept", s.out + "/secret"} }, "cat deep/kept || cat $OUT/secret && echo ok", "held", "held"},
+	"DenyRead": {func(p *sandbox.Policy, s scene) {
+		p.DenyRead = []string{s.ws + "/deep/kept", s.ws + "/shut", s.out + "/secret"}
+	}, "cat deep/kept || cat shut/kept || cat $OUT/secret && echo ok", "held", "held"},
 	"DenyGlobs":    {func(p *sandbox.Policy, s scene) { p.DenyGlobs = []string{"**/later"} }, "echo x > later; cat later && echo ok", "held", "weakness deny-read-glob"},
 	"Network.Mode": {func(*sandbox.Policy, scene) {}, dial + `$'tcp\x1f'$TCP)`, "held", "held"},
 	"Network.Hosts": {func(p *sandbox.Policy, s scene) {
@@ -116,12 +118,12 @@ func (c cell) attemptIn(t *testing.T, base string, b resolved.Backend) string {
 	if s.bash, err = filepath.EvalSymlinks("/bin/bash"); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{s.ws + "/deep", s.out, s.temp} {
+	for _, dir := range []string{s.ws + "/deep", s.ws + "/shut", s.out, s.temp} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range []string{s.ws + "/deep/kept", s.out + "/secret"} {
+	for _, file := range []string{s.ws + "/deep/kept", s.ws + "/shut/kept", s.out + "/secret"} {
 		if err := os.WriteFile(file, []byte("content\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -398,7 +398,7 @@ func (c *Group) End() sandbox.Limit {
 	if c == nil {
 		return ""
 	}
-	limit := c.since(Mark{})
+	limit := c.Since(Mark{})
 	for round := range goneRounds {
 		if err := c.files.Rmdir(c.path); !errors.Is(err, unix.EBUSY) {
 			break
@@ -414,13 +414,21 @@ func (c *Group) End() sandbox.Limit {
 // Mark is how often limits of a group were reached.
 type Mark struct{ refused, killed int }
 
-func (c *Group) mark() Mark {
-	return Mark{c.count("pids.events", "max"), c.count("memory.events", "oom_kill")}
+// InContainer is the group of a container with this first process, to which something else has given limits. It is seen from
+// inside, where codeagent may look.
+func InContainer(pid int) *Group {
+	return &Group{files: Kernel{}, path: "/proc/" + strconv.Itoa(pid) + "/root/sys/fs/cgroup"}
 }
 
-// since is the limit that was reached after m, or "".
-func (c *Group) since(m Mark) sandbox.Limit {
-	switch now := c.mark(); {
+// Mark is the state of the group now, for Since. An engine may have made a group of version 1.
+func (c *Group) Mark() Mark {
+	return Mark{c.count("pids.events", "max") + c.count("pids/pids.events", "max"),
+		c.count("memory.events", "oom_kill") + c.count("memory/memory.oom_control", "oom_kill")}
+}
+
+// Since is the limit that was reached after m, or "".
+func (c *Group) Since(m Mark) sandbox.Limit {
+	switch now := c.Mark(); {
 	case now.killed > m.killed:
 		return sandbox.LimitMemory
 	case now.refused > m.refused:

@@ -89,7 +89,7 @@ func (g *Groups) Folder() int {
 // Mark is the state of the shared group, for Since.
 func (g *Groups) Mark() (m Mark) {
 	if c := g.shared.Load(); c != nil {
-		m = c.mark()
+		m = c.Mark()
 	}
 	return m
 }
@@ -97,7 +97,7 @@ func (g *Groups) Mark() (m Mark) {
 // Since is the limit of the shared group that was reached after m, or "". Commands that ran at the same time share it.
 func (g *Groups) Since(m Mark) (limit sandbox.Limit) {
 	if c := g.shared.Load(); c != nil {
-		limit = c.since(m)
+		limit = c.Since(m)
 	}
 	return limit
 }

@@ -127,14 +127,21 @@ func refused(path string) error {
 	return fmt.Errorf("%s could be opened from the sandbox", path)
 }
 
-// isMask recognizes the empty folder that the keeper mounts over a denied one, and the empty file of a container.
+// isMask recognizes the empty folder that the keeper mounts over a denied one, and the empty file or folder of a container.
 func isMask(fd int) bool {
 	var st unix.Stat_t
 	var at unix.Statfs_t
 	if unix.Fstat(fd, &st) != nil || unix.Fstatfs(fd, &at) != nil || at.Flags&unix.ST_RDONLY == 0 {
 		return false
 	}
-	return st.Mode == unix.S_IFDIR && at.Type == unix.TMPFS_MAGIC || st.Mode == unix.S_IFREG && st.Size == 0
+	return st.Mode == unix.S_IFDIR && (at.Type == unix.TMPFS_MAGIC || isEmpty(fd)) || st.Mode == unix.S_IFREG && st.Size == 0
+}
+
+func isEmpty(folder int) bool {
+	var list [1024]byte
+	n, err := unix.ReadDirent(folder, list[:])
+	_, names, _ := unix.ParseDirent(list[:max(n, 0)], -1, nil)
+	return err == nil && names == 0
 }
 
 // checkStatus reads the thread's actual state back from the kernel. It uses system calls and not

@@ -188,6 +188,7 @@ func layers(p resolved.Policy, f Facts) []sandbox.Layer {
 	user := cmp.Or(f.NamespacesWhy, "codeagent runs as root and needs none; in one it could not write other users' files")
 	var outer []sandbox.Layer
 	if f.Outer != "" {
+		user = f.Outer + " makes what it needs"
 		outer = []sandbox.Layer{layer(f.Outer, true, "it started a helper, which found the mounts of the policy", "")}
 	}
 	return slices.Concat(outer, []sandbox.Layer{

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"codeagent/backends/bwrap"
 	"codeagent/backends/container"
@@ -19,6 +20,7 @@ import (
 	"codeagent/config"
 	"codeagent/exec"
 	"codeagent/hostfile"
+	"codeagent/internal/visible"
 	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
@@ -169,11 +171,15 @@ func (ws *Workspace) made(name string) (*linuxsandbox.Backend, error) {
 	}
 	run := func(ctx context.Context, argv []string) error {
 		cmd, err := ws.Ground().Command(ctx, ws.Stdio.Environ, argv[0], argv[1:]...)
-		if err == nil {
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no ^C of a terminal
-			_, err = hostfile.Output(cmd, filepath.Base(argv[0]), 1<<10)
+		if err != nil {
+			return err
 		}
-		return err
+		cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Setsid: true}, time.Second // no ^C of a terminal
+		if out, err := cmd.CombinedOutput(); err != nil {                                // warnings come first
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			return fmt.Errorf("%s: %w: %s", filepath.Base(argv[0]), err, visible.Line(strings.ToValidUTF8(lines[len(lines)-1], "")))
+		}
+		return nil
 	}
 	return container.New(container.Options{Program: program, Run: run, Image: table.Image, Memory: table.Memory, CPUs: table.CPUs, Tasks: table.Tasks},
 		o, filepath.Join(ws.Paths.Temp, "containers"))
