@@ -264,3 +264,37 @@ func TestRipgrepIsNotTrustedBlindly(t *testing.T) {
 		}
 	}
 }
+
+// TestLooked: a call that only reads passes on all that it looks up, whatever it finds; no other call counts as one.
+func TestLooked(t *testing.T) {
+	p := sources(t)
+	for _, tt := range []struct {
+		tool   string
+		args   args
+		opened []string
+	}{
+		{"read_file", args{"path": "link/x.go"}, []string{"sub/x.go"}},
+		{"read_file", args{"path": "absent"}, []string{"absent"}},
+		{"list_files", args{"path": "sub", "glob": "*.go"}, []string{".gitignore", "sub", "sub/.gitignore", "sub/deep", "sub/deep/er"}},
+		{"search", args{"pattern": "nowhere", "path": "sub"}, []string{".gitignore", "sub", "sub/.gitignore", "sub/deep", "sub/deep/er", "sub/deep/er/y.go", "sub/x.go"}},
+	} {
+		searchers(t, p, func(t *testing.T) {
+			looked := map[string]bool{}
+			p.stage.Looked = func(path string, opened bool) { looked[path] = looked[path] || opened }
+			if _, err := p.do(tt.tool, tt.args); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range tt.opened {
+				if !looked[filepath.Join(p.ws, name)] {
+					t.Errorf("%s %v does not say that it opens %s: %v", tt.tool, tt.args, name, looked)
+				}
+			}
+		})
+		p.options.Ripgrep = ""
+	}
+	for tool, given := range map[string]args{"view_image": {"path": "main.go"}, "apply_patch": {"patch": "*** Begin Patch\n*** Delete File: main.go\n*** End Patch"}, "shell": {"command": "cat main.go"}, "search": {"pattern": "x"}} {
+		if call, err := p.plan(tool, given); err != nil || OnlyReads(call) != (tool == "search") {
+			t.Errorf("%s: %v", tool, err)
+		}
+	}
+}

@@ -102,7 +102,7 @@ func (h *hostileHost) scene(kind string) *hostileScene {
 	for _, name := range append(keyPlaces, ".config/x/key", ".config/y/key", ".linked", ".moved") {
 		put(hostileSecret, s.Home+"/"+name)
 	}
-	for _, folder := range []string{"undo", "history", "output", "sign-ins"} {
+	for _, folder := range []string{"undo", "history", "output", "sign-ins", "answers"} {
 		put(hostileSecret, s.State+"/"+folder+"/old")
 	}
 	put(hostileSecret, s.State+"/sessions/old.jsonl")

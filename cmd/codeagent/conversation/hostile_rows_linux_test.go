@@ -161,6 +161,7 @@ var hostileRows = slices.Concat(silentRows, keyRows(), []hostileRow{
 	reads("what undo keeps", func(s *hostileScene) string { return s.State + "/undo/old" }),
 	reads("the history of messages", func(s *hostileScene) string { return s.State + "/history/old" }),
 	reads("the outputs of commands", func(s *hostileScene) string { return s.State + "/output/old" }),
+	reads("an answer of another project", func(s *hostileScene) string { return s.State + "/answers/old" }),
 	reads("a sign-in", func(s *hostileScene) string { return s.State + "/sign-ins/old" }),
 	reads("the folder of another server", func(s *hostileScene) string { return s.VictimDir + "/mine" }),
 	{name: "read ~/.ssh by a link in its folder", kind: sandbox.KindRead, target: func(s *hostileScene) string { return s.Home + "/.ssh/id_rsa" },
