@@ -27,6 +27,7 @@ type aheadUse struct {
 	Wasted int64 `json:"wasted_ms"`
 	tools  int64
 	wall   time.Duration
+	said   string
 }
 
 // session runs a session of the built program whose model plays replies, each after it has thought.
@@ -44,7 +45,7 @@ func (u user) session(t testing.TB, think time.Duration, replies []scripted.Repl
 	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL, "MY_TOKEN=sw0rdfish")
 	begun := time.Now()
 	r := run1(t, cmd)
-	use.wall = time.Since(begun)
+	use.wall, use.said = time.Since(begun), r.stdout
 	over := false
 	for line := range strings.Lines(r.stdout) {
 		var l struct {
@@ -61,7 +62,7 @@ func (u user) session(t testing.TB, think time.Duration, replies []scripted.Repl
 			use.tools += l.Item.Duration
 		}
 		if over = over || l.Type == "turn.completed"; l.Ahead != nil {
-			l.Ahead.tools, l.Ahead.wall = use.tools, use.wall
+			l.Ahead.tools, l.Ahead.wall, l.Ahead.said = use.tools, use.wall, use.said
 			use = *l.Ahead
 		}
 	}
@@ -123,7 +124,7 @@ func TestPatternsOfEarlierSessions(t *testing.T) {
 			t.Error("a session that keeps nothing has kept what it learned")
 		}
 		u.session(t, 0, append(rounds("first", 7), edits("a"), runs("echo sw0rdfish"), edits("b"), runs("PASSWORD=\"marlin77\" true"), runs("true")))
-		fold()
+		eventually(t, "what the session learned is folded", func() bool { return known() != "" })
 		if text := known(); !strings.Contains(text, `"runs_ahead":true`) {
 			t.Errorf("known: %s", text)
 		}
@@ -168,6 +169,12 @@ func TestPatternsOfEarlierSessions(t *testing.T) {
 		}
 		if r := run1(t, u.codeagent("patterns", "-C", other)); !strings.Contains(r.stdout, "ls | tee log") {
 			t.Errorf("another folder was cleared, too: %v", r)
+		}
+		if err := os.WriteFile(kept+"/snapshot.json", []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if use := u.session(t, 0, rounds("damaged", 2)); strings.Count(use.said, "what earlier sessions learned is ignored") != 1 {
+			t.Errorf("it does not say once that it is damaged: %s", use.said)
 		}
 	})
 }
@@ -230,7 +237,8 @@ func BenchmarkWorkAhead(b *testing.B) {
 					use = u.session(b, think, replies, "-c", "speculation.patterns="+mode)
 					saved = use.wall - saved
 				}
-				b.Logf("seed %d: %+v, %.0f %% wasted; %v longer than without", seed, use, 100*float64(use.Wasted)/float64(use.tools), saved.Round(time.Millisecond))
+				b.Logf("seed %d: %d hits, %d misses, %d ms hidden, %d of %d ms wasted, %.0f %%; %v longer than without",
+					seed, use.Hits, use.Misses, use.Hidden, use.Wasted, use.tools, 100*float64(use.Wasted)/float64(use.tools), saved.Round(time.Millisecond))
 			}
 			b.ReportMetric(0, "ns/op")
 		})
