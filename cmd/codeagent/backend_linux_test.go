@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,6 +60,20 @@ func TestBwrap(t *testing.T) {
 	u := newUser(t, "user", attack.PlainUser)
 	if r := run1(t, u.codeagent("doctor", "-cbackends.old.kind=bwrap")); !strings.Contains(r.stdout, "backend   old (bwrap): works: bwrap, seccomp") {
 		t.Errorf("%v", r)
+	}
+}
+
+// BenchmarkScreenEchoBesideBombs is the echo while a command takes what it can get, natively and in a container of Podman.
+func BenchmarkScreenEchoBesideBombs(b *testing.B) {
+	podman := attack.NewPodman(b)
+	b.Setenv("PATH", filepath.Dir(podman)+":"+os.Getenv("PATH"))
+	for name, flags := range map[string][]string{
+		"native":    {"-csandbox.limits.memory_mb=512"},
+		"container": {"-cbackends.box.kind=container", "-cbackends.box.image=" + attack.Image, "-cbackends.box.memory=256", "-cbackends.box.tasks=300", "--backend", "box"},
+	} {
+		for mode := range bombs {
+			b.Run(name+"/"+mode, func(b *testing.B) { echo(b, benchScreen(b, flags...)(), mode) })
+		}
 	}
 }
 
