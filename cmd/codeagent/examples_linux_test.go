@@ -307,7 +307,7 @@ func TestKubernetesExample(t *testing.T) {
 		SeccompProfile                                     struct{ Type string }
 		Capabilities                                       struct{ Add, Drop []string }
 	}
-	var job struct {
+	type jobs struct {
 		Spec struct {
 			CompletionMode string
 			Completions    int
@@ -325,6 +325,10 @@ func TestKubernetesExample(t *testing.T) {
 				}
 			}
 		}
+	}
+	var job, collect jobs
+	if err := json.Unmarshal(documents(t, "kubernetes/collect.yaml")[0], &collect); err != nil {
+		t.Fatal(err)
 	}
 	var config struct{ Data map[string]string }
 	for _, doc := range documents(t, "kubernetes/job.yaml") {
@@ -384,6 +388,11 @@ func TestKubernetesExample(t *testing.T) {
 	}
 	if out := u.run(clone(0), nil, "", "git", "log", "--format=%s"); !strings.HasPrefix(out.stdout, "three\n") {
 		t.Errorf("%v", out)
+	}
+	patches := collect.Spec.Template.Spec.Containers[0]
+	if r := u.run("/", env, "", append(append([]string{}, patches.Command...), patches.Args...)...); r.code != 0 ||
+		!strings.HasPrefix(r.stdout, "repository file://"+first+"\n") || !strings.Contains(r.stdout, "Subject: [PATCH] three\n") || !strings.Contains(r.stdout, "+new\n") {
+		t.Errorf("the patches: %v", r)
 	}
 	answer, err := os.ReadFile(filepath.Join(env["DATA"], "0", "answer.md"))
 	if err != nil || strings.TrimSpace(string(answer)) != "committed" {
