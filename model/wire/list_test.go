@@ -65,3 +65,20 @@ func TestNamesOfModels(t *testing.T) {
 		t.Errorf("%.200q, %v", got, err)
 	}
 }
+
+// TestEmbed: one vector for one text, or an error; any process that listens may answer, without end too.
+func TestEmbed(t *testing.T) {
+	v, err := lists(strings.NewReader(`{"data":[{"index":0,"embedding":[0.5,-1]}]}`)).Embed(t.Context(), "m", "text")
+	if err != nil || !slices.Equal(v, []float32{0.5, -1}) {
+		t.Errorf("%v, %v", v, err)
+	}
+	for name, body := range map[string]io.Reader{
+		"none": strings.NewReader(`{"data":[]}`), "two": strings.NewReader(`{"data":[{"embedding":[1]},{"embedding":[2]}]}`),
+		"a page": strings.NewReader("<html>sign in</html>"), "no end": &endless{begin: `{"data":[{"embedding":[0`, again: ",1"},
+	} {
+		e := new(model.Error)
+		if v, err := lists(body).Embed(t.Context(), "m", "text"); !errors.As(err, &e) || v != nil {
+			t.Errorf("%s: %d numbers, %v", name, len(v), err)
+		}
+	}
+}
