@@ -70,7 +70,7 @@ type ahead struct {
 // begin starts the call that is expected next, if there is one. end joins it.
 func (t *turn) begin(ctx context.Context) *ahead {
 	a := t.agent
-	if a.cfg.Ahead == nil || a.parent != nil || a.before.step.Kind == "" || a.cfg.Hooks.Has(hooks.BeforeTool) {
+	if a.cfg.Ahead == nil || a.parent != nil || t.recalls != nil || a.before.step.Kind == "" || a.cfg.Hooks.Has(hooks.BeforeTool) {
 		return nil
 	}
 	tool, arguments, took, most, ok := a.cfg.Ahead.Memory.Next(a.before.step, a.before.skill)

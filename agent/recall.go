@@ -16,7 +16,6 @@ import (
 	"codeagent/answers"
 	"codeagent/event"
 	"codeagent/event/word"
-	"codeagent/hooks"
 	"codeagent/model"
 )
 
@@ -29,11 +28,6 @@ type Answers struct {
 
 // recallable reports whether in is a first message that says all that the model gets.
 func (a *Agent) recallable(in Input, note string) bool {
-	for _, e := range []hooks.Event{hooks.SessionStart, hooks.Prompt, hooks.BeforeTool, hooks.AfterTool, hooks.Question, hooks.TurnEnd} {
-		if a.cfg.Hooks.Has(e) {
-			return false
-		}
-	}
 	return a.cfg.Answers != nil && a.parent == nil && !a.cfg.Search && len(a.History()) == 0 && note == "" && len(in.Images)+len(in.Notes) == 0 && !in.Foreign
 }
 

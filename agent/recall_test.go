@@ -9,7 +9,6 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/event/word"
-	"codeagent/hooks"
 	"codeagent/model"
 	"codeagent/tools"
 )
@@ -74,11 +73,8 @@ func TestAnswersThatAreNotKept(t *testing.T) {
 		"a note":                        {in: Input{Notes: []string{"more"}}},
 		"somebody else's text":          {in: Input{Foreign: true}},
 		"a search of the provider":      {change: func(c *Config) { c.Search = true }},
-		"a hook": {change: func(c *Config) {
-			c.Hooks = hooks.New(hooks.Options{Hooks: []hooks.Hook{{Event: hooks.AfterTool, Command: "x"}}})
-		}},
-		"a message typed meanwhile": {change: func(c *Config) { c.Frontend.(*face).steers = []string{"faster"} }, list: [][]any{play("it"), play("it")}},
-		"an answer that is cut off": {list: [][]any{{model.TextDelta{Text: "it"}, model.Finished{Reason: model.StopLength}}}},
+		"a message typed meanwhile":     {change: func(c *Config) { c.Frontend.(*face).steers = []string{"faster"} }, list: [][]any{play("it"), play("it")}},
+		"an answer that is cut off":     {list: [][]any{{model.TextDelta{Text: "it"}, model.Finished{Reason: model.StopLength}}}},
 		"no name of a model": {change: func(c *Config) {
 			c.Answers.Scope = func(string) answers.Scope { return answers.Scope{} }
 		}},

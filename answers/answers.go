@@ -14,13 +14,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,9 +85,9 @@ type Memory struct {
 	reads       map[string]look
 	failed      atomic.Bool
 
-	file sync.Mutex  // guards kept and seen
-	kept []entry     // of the file as it was last read
-	seen fs.FileInfo // nil: not read
+	file   sync.Mutex // guards the following
+	kept   []entry    // of the file, as it was read once
+	loaded bool
 }
 
 // New returns a memory. It reads nothing before Find.
@@ -116,50 +113,41 @@ func (m *Memory) Find(ctx context.Context, s Scope, text string, again bool) (hi
 	if again {
 		return hit, false
 	}
-	kept, err := m.load()
-	m.notice(err)
-	near := m.near(ctx, kept)
-	for _, c := range near[:min(len(near), max(m.opt.TopK, 1))] {
-		if c.score < m.opt.Threshold || c.score < 1 && content(c.text) != content(text) {
+	m.Load()
+	for _, e := range m.near(ctx) {
+		if e.score < m.opt.Threshold || e.score < 1 && content(e.Text) != content(text) {
 			continue
 		}
-		var b body
-		if json.Unmarshal([]byte(c.body), &b) != nil {
-			continue
-		}
-		if files, same := unchanged(b.Reads); same {
-			return Hit{Answer: b.Answer, At: c.at, Score: c.score, Files: files}, true
+		if files, same := unchanged(e.Reads); same {
+			return Hit{Answer: e.Answer, At: e.At, Score: e.score, Files: files}, true
 		}
 	}
 	return hit, false
 }
 
-// candidate is an entry of the scope, and how near its message is.
-type candidate struct {
-	entry
-	score float64
-}
-
-// near returns the entry of the same text, and else, where there is an embedding, those of the scope, the nearest first.
-func (m *Memory) near(ctx context.Context, kept []entry) (out []candidate) {
+// near returns the entry of the same text, and else, where there is an embedding, the nearest of the scope.
+func (m *Memory) near(ctx context.Context) (out []entry) {
 	sum := digest(fold(m.text))
-	for _, e := range kept {
-		switch {
-		case e.scope != m.scope:
-		case e.sum == sum:
-			return []candidate{{e, 1}}
-		case e.by == m.opt.By && len(e.vector) > 0:
-			out = append(out, candidate{entry: e})
+	for _, e := range m.kept {
+		if e.Scope != m.scope {
+			continue
+		}
+		if e.Sum == sum {
+			e.score = 1
+			return []entry{e}
+		}
+		if e.By == m.opt.By && len(e.Vector) > 0 {
+			out = append(out, e)
 		}
 	}
 	if m.opt.Embed == nil || len(out) == 0 || !m.embed(ctx) {
 		return nil
 	}
-	for i := range out {
-		out[i].score = math.Min(cosine(m.vector, out[i].vector), 0.999999) // not the same text
+	for i, e := range out {
+		out[i].score = math.Min(cosine(m.vector, e.Vector), 0.999999) // not the same text
 	}
-	slices.SortStableFunc(out, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
-	return out
+	slices.SortStableFunc(out, func(a, b entry) int { return cmp.Compare(b.score, a.score) })
+	return out[:min(len(out), max(m.opt.TopK, 1))]
 }
 
 // embed sets the vector of the message.
@@ -226,15 +214,33 @@ func (m *Memory) Keep(ctx context.Context, answer string) {
 		return
 	}
 	reads, ok := seal(looks)
-	text, err := json.Marshal(body{answer, reads})
-	if !ok || err != nil {
+	if !ok {
 		return
 	}
-	e := entry{scope: m.scope, sum: digest(fold(m.text)), at: m.now(), text: m.text, by: m.opt.By, body: string(text)}
+	e := entry{Scope: m.scope, Sum: digest(fold(m.text)), Text: m.text, By: m.opt.By, At: m.now(), Answer: answer, Reads: reads}
 	if m.opt.Embed != nil && (m.vector != nil || m.embed(ctx)) {
-		e.vector = m.vector
+		e.Vector = m.vector
 	}
 	m.notice(m.add(e))
+}
+
+// entry is an answer in the file.
+type entry struct {
+	Scope  string    `json:"scope"`
+	Sum    string    `json:"sum"` // of the folded text
+	Text   string    `json:"text"`
+	By     string    `json:"by,omitempty"`
+	Vector []float32 `json:"vector,omitempty"`
+	At     time.Time `json:"at"`
+	Answer string    `json:"answer"`
+	Reads  []read    `json:"reads,omitempty"`
+	score  float64
+}
+
+// store is the file: its entries, the oldest first.
+type store struct {
+	Version int     `json:"version"`
+	Entries []entry `json:"entries"`
 }
 
 // add writes e in place of an answer to the same message, and drops the oldest entries beyond the bounds.
@@ -248,58 +254,50 @@ func (m *Memory) add(e entry) error {
 		return err
 	}
 	defer unlock()
-	kept, err := m.load()
+	kept, err := m.read()
 	if err != nil {
 		return err
 	}
-	lines, size := []string{e.line()}, len(header)
-	for _, o := range slices.Backward(kept) {
-		if one := o.line(); o.scope != e.scope || o.sum != e.sum {
-			lines = append(lines, one)
+	kept = append(slices.DeleteFunc(kept, func(o entry) bool { return o.Scope == e.Scope && o.Sum == e.Sum }), e)
+	for drop := max(0, len(kept)-maxEntries); ; drop = len(kept)/20 + 1 {
+		kept = kept[drop:]
+		data, err := json.Marshal(store{1, kept})
+		if err != nil {
+			return err
+		}
+		if len(data) <= maxStore {
+			return hostfile.Write(m.opt.File, data, 0o600)
 		}
 	}
-	most := 0
-	for most < min(len(lines), maxEntries) && size+len(lines[most]) <= maxStore {
-		size += len(lines[most])
-		most++
-	}
-	lines = append(lines[:most], header)
-	slices.Reverse(lines)
-	return hostfile.Write(m.opt.File, []byte(strings.Join(lines, "")), 0o600)
 }
 
-// Load reads the file ahead of Find.
+// Load reads the file, ahead of Find or as a part of it.
 func (m *Memory) Load() {
-	if m != nil {
-		_, _ = m.load() // Find says what is wrong
+	if m == nil {
+		return
 	}
-}
-
-// load returns the entries of the file, which it reads if it has changed. One that is damaged is set aside.
-func (m *Memory) load() (kept []entry, err error) {
 	m.file.Lock()
 	defer m.file.Unlock()
-	info, err := hostfile.Lstat(m.opt.File)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if !m.loaded {
+		var err error
+		m.kept, err = m.read()
+		m.loaded = true
+		m.notice(err)
+	}
+}
+
+// read reads the file. One that is damaged is set aside.
+func (m *Memory) read() ([]entry, error) {
+	data, err := hostfile.Read(context.Background(), m.opt.File, maxStore)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	case err == nil && m.seen != nil && os.SameFile(info, m.seen) && info.ModTime().Equal(m.seen.ModTime()) && info.Size() == m.seen.Size():
-		return m.kept, nil
 	}
-	var data []byte
-	if err == nil {
-		data, err = hostfile.Read(context.Background(), m.opt.File, maxStore)
-	}
-	if err == nil {
-		kept, err = parse(string(data))
-	}
-	if large := new(hostfile.TooLargeError); errors.Is(err, errDamaged) || errors.As(err, &large) {
+	var s store
+	large := new(hostfile.TooLargeError)
+	if err == nil && (json.Unmarshal(data, &s) != nil || s.Version != 1 || len(s.Entries) > maxEntries) || errors.As(err, &large) {
 		aside := m.opt.File + ".damaged"
-		m.notice(fmt.Errorf("%w; it is now %s", err, aside))
+		m.notice(errors.New("the file is damaged, or of another version; it is now " + aside))
 		return nil, hostfile.Rename(m.opt.File, aside)
 	}
-	if err == nil {
-		m.kept, m.seen = kept, info
-	}
-	return kept, err
+	return s.Entries, err
 }

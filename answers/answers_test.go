@@ -273,9 +273,8 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, data := range map[string]string{
-		"cut": string(whole[:len(whole)-9]), "another version": "codeagent answers 2\n", "zeros": string(make([]byte, 100)),
-		"too many":  string(whole) + strings.SplitAfter(string(whole), "\n")[1],
-		"too large": header + strings.Repeat("x", maxStore),
+		"cut": string(whole[:len(whole)-9]), "another version": `{"version":2}`, "zeros": string(make([]byte, 100)), "nothing": "",
+		"too many": strings.Replace(string(whole), "[{", `[{"scope":"x"},{`, 1), "too large": strings.Repeat("x", maxStore+1),
 	} {
 		p := newPlace(t)
 		p.keep(here, "question", "it")
@@ -296,31 +295,14 @@ func TestStore(t *testing.T) {
 	q := newPlace(t)
 	q.opt.Embed = nil
 	q.keep(here, "question", "it")
-	large := entry{scope: here.key(), text: "x", body: `{"answer":"` + strings.Repeat("x", maxAnswer) + `"}`}.line()
-	if err := os.WriteFile(q.opt.File, []byte(header+strings.Repeat(large, maxStore/len(large))), 0o600); err != nil {
+	large := `{"answer":"` + strings.Repeat("x", maxAnswer) + `"}`
+	if err := os.WriteFile(q.opt.File, []byte(`{"version":1,"entries":[`+strings.Repeat(large+",", maxStore/len(large)-1)+large+"]}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	q.keep(here, "the latest", strings.Repeat("y", maxAnswer))
 	if info, err = os.Stat(q.opt.File); err != nil || info.Size() > maxStore || q.find(here, "the latest").Answer == "" || len(q.notices) > 0 {
 		t.Errorf("%d bytes, %v, %q", info.Size(), err, q.notices)
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	f.Add(header + "scope\tsum\t1\t\"x\"\t\"\"\tAACAPw==\t{}\n")
-	f.Fuzz(func(t *testing.T, data string) {
-		lines, err := parse(data)
-		if err != nil {
-			return
-		}
-		again := header
-		for _, e := range lines {
-			again += e.line()
-		}
-		if twice, err := parse(again); err != nil || len(twice) != len(lines) {
-			t.Errorf("%q: %v", again, err)
-		}
-	})
 }
 
 // BenchmarkFind: a lookup in a full store in which all answers are of the scope, of a message whose content words are those

@@ -36,9 +36,7 @@ type word struct {
 
 func (w word) in(class map[string]bool) bool { return class[strings.ToLower(w.text)] }
 
-var quotes = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", `"`)
-
-// words folds text: Unicode's compatibility forms, space, quotation marks, the case at the beginning of a sentence, and
+// words folds text: Unicode's compatibility forms, space, apostrophes, the case at the beginning of a sentence, and
 // punctuation at the end of words.
 func words(text string) (out []word) {
 	begins := true
@@ -51,7 +49,7 @@ func words(text string) (out []word) {
 		if strings.ContainsFunc(w, func(r rune) bool { return unicode.In(r, unicode.No, unicode.Nl) }) {
 			form = norm.NFC // "2²" is not 22
 		}
-		one := word{text: quotes.Replace(form.String(w))}
+		one := word{text: strings.ReplaceAll(form.String(w), "’", "'")}
 		one.trim()
 		if begins {
 			one.text = uncapital(one.text)
@@ -62,16 +60,13 @@ func words(text string) (out []word) {
 	return out
 }
 
-// trim takes the mark after w away, and quotation marks around it.
+// trim takes the mark after w away.
 func (w *word) trim() {
 	last, n := utf8.DecodeLastRuneInString(w.text)
 	before, _ := utf8.DecodeLastRuneInString(w.text[:len(w.text)-n])
 	// ".." and "src/." are names.
 	if strings.ContainsRune(".,;:!?", last) && (unicode.IsLetter(before) || unicode.IsDigit(before) || strings.ContainsRune("\"'`)]", before)) {
 		w.text, w.mark = w.text[:len(w.text)-n], last
-	}
-	if n := len(w.text); n > 2 && w.text[0] == w.text[n-1] && strings.ContainsRune("\"'`", rune(w.text[0])) {
-		w.text = w.text[1 : n-1]
 	}
 }
 
@@ -109,9 +104,6 @@ func content(text string) string {
 		if !w.in(articles) || w.mark != 0 {
 			kept = append(kept, w)
 		}
-	}
-	if request && len(kept) > 0 {
-		kept[0].text = uncapital(kept[0].text) // "Please: Explain it"
 	}
 	return join(kept, request)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -137,7 +138,7 @@ func paraphrases(n int) []pair {
 		{"same words", "Why does the {A} wait for the {B}?", "Why does the {A} wait for the {B} ?"},
 		{"same words", "Tell me what an error of the {A} means.", "Would you please tell me what an error of the {A} means?"},
 		{"same words", "Does the {A} call the {B}?", "does the {A} call the {B}?"},
-		{"same words", "Show me who uses the {A}", "Show me who uses `the` {A}"},
+		{"same words", "Show me who uses the {A}", "Show me who uses {A}!"},
 		{"same words", "Is the {A} ready, and tested?", "Is {A} ready and tested?"},
 		{"other words", "What does the {A} do?", "What is the {A} for?"},
 		{"other words", "How do I {V} the {A} by hand?", "What is the way to {V} the {A} manually?"},
@@ -236,14 +237,18 @@ func hits(t *testing.T, list []pair) (hit []bool, cosines []float64) {
 	}
 	for from := 0; from < len(list); from += maxEntries {
 		part := list[from:min(from+maxEntries, len(list))]
-		store := header
+		kept := store{Version: 1}
 		vectors := make([][]float32, len(part))
 		for i, c := range part {
 			vectors[i], _ = p.opt.Embed(t.Context(), c.one)
 			normalise(vectors[i])
-			store += entry{scope: Scope{Project: c.one}.key(), sum: digest(fold(c.one)), text: c.one, by: p.opt.By, vector: vectors[i], body: `{"answer":"it"}`}.line()
+			kept.Entries = append(kept.Entries, entry{Scope: Scope{Project: c.one}.key(), Sum: digest(fold(c.one)), Text: c.one, By: p.opt.By, Vector: vectors[i], Answer: "it"})
 		}
-		if err := os.WriteFile(p.opt.File, []byte(store), 0o600); err != nil {
+		data, err := json.Marshal(kept)
+		if err == nil {
+			err = os.WriteFile(p.opt.File, data, 0o600)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		m := p.session()

@@ -25,19 +25,9 @@ const (
 
 // read is a name that a turn looked up, and what was there.
 type read struct {
-	Path string `json:"p"`
-	// State changes with each change of the entry. Content stands for what the entry holds, "" if nobody opened it, and
-	// begins with its type.
-	State   string `json:"s"`
-	Content string `json:"c,omitempty"`
-}
-
-func (r read) file() bool { return strings.HasPrefix(r.Content, "f") }
-
-// stateOf is draft.Look, short.
-func stateOf(path string, opened bool) (state string, changed time.Time, err error) {
-	state, changed, err = draft.Look(path, opened)
-	return digest(state), changed, err
+	Path    string `json:"path"`
+	Opened  bool   `json:"opened,omitempty"`
+	Content string `json:"content"`
 }
 
 func digest(text string) string {
@@ -45,24 +35,25 @@ func digest(text string) string {
 	return base64.RawStdEncoding.EncodeToString(sum[:16])
 }
 
-// contentOf reads what path holds, and takes its size from room.
-func contentOf(path string, room *int64) (string, error) {
+// contentOf stands for what path holds. Of what nobody opens its state counts. The size of a file is taken from room.
+func contentOf(path string, opened bool, room *int64) (string, error) {
 	info, err := hostfile.Seen(path)
-	switch {
-	case err != nil:
-		return "-", nil // its state says what there is
-	case info.IsDir():
+	if err != nil || !opened {
+		state, _, err := draft.Look(path, false)
+		return digest(state), err
+	}
+	if info.IsDir() {
 		list, err := hostfile.ReadDir(path, maxListed)
 		var names []string
 		for _, e := range list {
 			names = append(names, fmt.Sprintf("%q %v", e.Name(), e.Type()))
 		}
 		slices.Sort(names)
-		return "d" + digest(strings.Join(names, "\n")), err
+		return digest(strings.Join(names, "\n")), err
 	}
 	data, err := hostfile.Read(context.Background(), path, min(maxFile, max(*room, 0)))
 	*room -= int64(len(data))
-	return "f" + digest(string(data)), err
+	return "file " + digest(string(data)), err
 }
 
 // Looked records that a tool of the turn is about to look up path, and whether it opens it.
@@ -76,7 +67,7 @@ func (m *Memory) Looked(path string, opened bool) {
 	if m.reads == nil || known && (before.opened || !opened) {
 		return
 	}
-	state, changed, err := stateOf(path, opened)
+	state, changed, err := draft.Look(path, opened)
 	if err != nil || len(m.reads) >= maxReads || !utf8.ValidString(path) || sandbox.CoveredBy([]string{"/proc", "/sys", "/dev"}, path) ||
 		changed.After(m.now().Add(-tick)) || known && before.changed(path) {
 		m.reads = nil // what was read is not known
@@ -92,7 +83,7 @@ type look struct {
 }
 
 func (l look) changed(path string) bool {
-	now, _, err := stateOf(path, l.opened)
+	now, _, err := draft.Look(path, l.opened)
 	return err != nil || now != l.state
 }
 
@@ -100,19 +91,12 @@ func (l look) changed(path string) bool {
 func seal(looks map[string]look) (out []read, ok bool) {
 	room := int64(maxBytes)
 	for path, l := range looks {
-		r := read{Path: path, State: l.state}
-		if l.opened {
-			var err error
-			if r.Content, err = contentOf(path, &room); err != nil {
-				return nil, false
-			}
-		}
-		if l.changed(path) {
+		content, err := contentOf(path, l.opened, &room)
+		if err != nil || l.changed(path) {
 			return nil, false
 		}
-		out = append(out, r)
+		out = append(out, read{path, l.opened, content})
 	}
-	slices.SortFunc(out, func(a, b read) int { return strings.Compare(a.Path, b.Path) })
 	return out, true
 }
 
@@ -120,16 +104,11 @@ func seal(looks map[string]look) (out []read, ok bool) {
 func unchanged(all []read) (files int, ok bool) {
 	room := int64(maxBytes)
 	for _, r := range all {
-		if r.file() {
-			files++
-		}
-		state, _, err := stateOf(r.Path, r.Content != "")
-		if err == nil && state == r.State {
-			continue
-		}
-		// A file that was written again may have the same content.
-		if now, err := contentOf(r.Path, &room); len(r.Content) < 2 || err != nil || now != r.Content {
+		if now, err := contentOf(r.Path, r.Opened, &room); err != nil || now != r.Content {
 			return 0, false
+		}
+		if strings.HasPrefix(r.Content, "file ") {
+			files++
 		}
 	}
 	return files, true

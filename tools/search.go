@@ -116,12 +116,7 @@ func (t *searchTool) run(ctx context.Context, p sandbox.Policy, s Stage, q query
 	names := []string{q.root}
 	if info.Type == folderType {
 		names, err = t.walkFiles(ctx, files, p, q, &f)
-		if err == nil && t.usable(p, q) {
-			if s.Looked != nil {
-				for _, name := range names {
-					s.Looked(name, true)
-				}
-			}
+		if err == nil && s.Looked == nil && t.usable(p, q) { // whoever wants to know reads all of them
 			if some, err := t.ripgrepFiles(ctx, p, s, q, names); err == nil {
 				names = some
 			}

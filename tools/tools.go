@@ -368,7 +368,7 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 	s.paused, s.check = p.Paused(), p.Check()
 	begun := time.Now()
 	var kept bool
-	if r, kept = s.Trial.kept(c, policy, s.Looked); !kept {
+	if r, kept = s.Trial.kept(c, policy); !kept {
 		r, err = c.run(ctx, policy, s)
 	}
 	if r.Duration == 0 {

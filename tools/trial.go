@@ -32,13 +32,6 @@ type Trial struct {
 	// read is the result of a call of a tool that only reads. ahead: nobody has seen the run.
 	read  Result
 	ahead bool
-	looks []looked
-}
-
-// looked is a call of Stage.Looked.
-type looked struct {
-	path   string
-	opened bool
 }
 
 // Drafts makes drafts in Folder for commands of Runner, which over releases. Can reports whether that works.
@@ -88,9 +81,7 @@ func (s Stage) RunAhead(ctx context.Context, c Call, p sandbox.Policy, most time
 			t.outcome, err = r.Run(ctx, p, t.command, nil)
 		} else {
 			begun := time.Now()
-			t.read, err = own.run(ctx, p, Stage{Exec: r, Mode: s.Mode, Blind: s.Blind, Asking: s.Asking, Looked: func(path string, opened bool) {
-				t.looks = append(t.looks, looked{path, opened})
-			}})
+			t.read, err = own.run(ctx, p, Stage{Exec: r, Mode: s.Mode, Blind: s.Blind, Asking: s.Asking})
 			t.read.Duration = time.Since(begun)
 		}
 		return errors.Join(err, context.Cause(ctx))
@@ -137,14 +128,8 @@ func (t *Trial) Again() string {
 	return t.draft.Stale(t.changes)
 }
 
-// kept is the result of c, which only reads, under p; ok is false if it has to run. looks, if set, gets what it looked up
-// before that is compared.
-func (t *Trial) kept(c *call, p sandbox.Policy, looks func(path string, opened bool)) (r Result, ok bool) {
-	if t != nil && looks != nil {
-		for _, l := range t.looks {
-			looks(l.path, l.opened)
-		}
-	}
+// kept is the result of c, which only reads, under p; ok is false if it has to run.
+func (t *Trial) kept(c *call, p sandbox.Policy) (r Result, ok bool) {
 	ok = t != nil && c.repeats && !t.read.Failed && reflect.DeepEqual(p, t.policy) && t.draft.Stale(t.changes) == ""
 	if ok {
 		r = t.read

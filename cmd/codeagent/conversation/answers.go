@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -22,7 +21,7 @@ import (
 func (ses *Session) openAnswers() *answers.Memory {
 	ws := ses.Workspace
 	o := ws.Config.Answers
-	if !o.Enabled || ses.Tour != nil || ses.Options.ToolsOnly || ws.Draft != nil || ses.Options.From != nil {
+	if !o.Enabled || ses.Tour != nil || ses.Options.ToolsOnly || ws.Draft != nil || ses.Options.From != nil || len(ses.Extensions.Hooks) > 0 {
 		return nil
 	}
 	embed, by, err := providers.Of(ws).Embedder(ses.Options.Attended)
@@ -39,11 +38,7 @@ func (ses *Session) openAnswers() *answers.Memory {
 // scope is where answers of this session hold, to a model with these instructions.
 func (ses *Session) scope(instructions string) answers.Scope {
 	ws, p := ses.Workspace, ses.Gate.Base()
-	policy, err := json.Marshal(struct {
-		sandbox.Policy
-		Mode    string
-		Backend string
-	}{p, string(ses.Gate.Mode()), fmt.Sprint(ws.Enforcement)})
+	policy, err := json.Marshal([]any{p, ses.Gate.Mode(), ws.Enforcement})
 	c := ses.Asked()
 	if err != nil || c.Name == "" {
 		return answers.Scope{}
