@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -177,7 +176,7 @@ func inTurn(all [][]pair, n int) (out []pair) {
 
 const (
 	near, same = 500, 200
-	dimensions = 25 // of the recorded vectors
+	dimensions = 512 // of the recorded vectors
 )
 
 // recorded returns the embedding that was recorded for each text of the pairs.
@@ -207,14 +206,14 @@ func recorded(t *testing.T) func(context.Context, string) ([]float32, error) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte(all))
-	if len(data) != len(sum)+4*dimensions*len(texts) || !bytes.HasPrefix(data, sum[:]) {
+	if len(data) != len(sum)+dimensions*len(texts) || !bytes.HasPrefix(data, sum[:]) {
 		t.Fatalf("testdata/vectors.gz has vectors of other texts: see testdata/README.md")
 	}
 	vectors := map[string][]float32{}
 	for i, text := range texts {
 		v := make([]float32, dimensions)
-		if _, err := binary.Decode(data[len(sum)+4*dimensions*i:], binary.LittleEndian, v); err != nil {
-			t.Fatal(err)
+		for j := range v {
+			v[j] = float32(int8(data[len(sum)+dimensions*i+j]))
 		}
 		vectors[text] = v
 	}
