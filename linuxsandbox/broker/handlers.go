@@ -116,8 +116,8 @@ func (b *Broker) handlersFor(o Options) handlers {
 // handle handles one call once.
 func (h *handlers) handle(n *notify.Notification) notify.Reply {
 	if c := calls.LookupOf(n.NR); h.programs != nil && c != nil && c.Kind == calls.Execute {
-		if h.programs.start(n, c) {
-			return notify.Failed(unix.EACCES)
+		if errno := h.programs.start(n, c); errno != 0 {
+			return notify.Failed(errno)
 		}
 		if h.looks == nil {
 			return h.rules.Proceed(notify.ByCaller)

@@ -33,19 +33,22 @@ type programs struct {
 	begun bool
 }
 
-// start answers a call that executes a file.
-func (h *programs) start(n *notify.Notification, c *calls.File) (refused bool) {
+// start answers a call that executes a file; 0: it may proceed. What the broker cannot read or find does not start.
+func (h *programs) start(n *notify.Notification, c *calls.File) unix.Errno {
 	m, err := c.First(n)
+	if err != nil && !h.begun && err != unix.EFAULT {
+		return 0
+	}
 	if err != nil {
-		return h.begun && err != unix.EFAULT && err != unix.ENAMETOOLONG
+		return kernel.ErrnoOf(err)
 	}
 	h.begun = true
-	m.Itself = m.Path == ""
+	m.Itself, m.Others = m.Path == "", true
 	named := m.Path
 	for range 6 { // the kernel's own bound of scripts is 5
 		fd, err := h.walk.Open(n, m)
 		if err != nil {
-			return false // the kernel says why
+			return kernel.ErrnoOf(err)
 		}
 		path := h.walk.PolicyPath(fd)
 		next, script, _ := kernel.InterpreterOf(fd)
@@ -56,12 +59,12 @@ func (h *programs) start(n *notify.Notification, c *calls.File) (refused bool) {
 				d.Requested = named
 			}
 			h.log.Record(n, d)
-			return true
+			return unix.EACCES
 		}
 		if !script {
-			return false
+			return 0
 		}
-		m = pathwalk.Name{Dir: unix.AT_FDCWD, Path: next}
+		m = pathwalk.Name{Dir: unix.AT_FDCWD, Path: next, Others: true}
 	}
-	return false
+	return 0
 }
