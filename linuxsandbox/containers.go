@@ -126,11 +126,11 @@ func NewInContainers(o Options, engine Engine, folder string) (*Backend, error) 
 }
 
 // apart are the containers of another session.
-func (c *containers) apart() *containers {
-	if c == nil {
+func (cs *containers) apart() *containers {
+	if cs == nil {
 		return nil
 	}
-	return &containers{engine: c.engine, folder: c.folder}
+	return &containers{engine: cs.engine, folder: cs.folder}
 }
 
 // bindsFor are what a command in dir under p must find in its container.
