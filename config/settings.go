@@ -283,6 +283,8 @@ var settings = []setting{
 		doc: "`true`: without this server no session starts. `false`: codeagent says that it failed, and works without it."},
 	{key: "mcp.servers.NAME.sandbox.workspace", choices: []string{"read", "write", "none"}, def: `"read"`,
 		doc: "What the server may do in the workspace."},
+	{key: "mcp.servers.NAME.sandbox.backend",
+		doc: "What confines the server ([backends.md](backends.md)): a kind, or the NAME of a `[backends.NAME]`. Unset: what confines the session's commands, and the sandbox of the system where that is `wasm`."},
 	{key: "mcp.servers.NAME.sandbox.read", opens: true, valid: checks(server.CheckPlaces),
 		doc: "More files and folders that the server may read, absolute or with `~/` in front. Unset: its program and what its settings name, but not your home folder."},
 	{key: "mcp.servers.NAME.sandbox.write", opens: true, valid: checks(server.CheckPlaces),

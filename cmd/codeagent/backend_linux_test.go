@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/scripted"
 	"codeagent/sandbox"
 )
 
@@ -61,6 +63,46 @@ func TestBwrap(t *testing.T) {
 	if r := run1(t, u.codeagent("doctor", "-cbackends.old.kind=bwrap")); !strings.Contains(r.stdout, "backend   old (bwrap): works: bwrap, seccomp") {
 		t.Errorf("%v", r)
 	}
+}
+
+// serverScript is an MCP server of sh that notes the command line of its process 1.
+const serverScript = `r() { read -r line; }
+cat /proc/1/cmdline >"$CODEAGENT_SERVER_DIR/first"
+r; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}'
+r; echo '{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"t","version":"1"}}}'
+r; r; echo '{"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}}'
+r`
+
+// TestBackendOfServer: an MCP server is confined by the backend that its settings name, which says what it does not
+// enforce, whatever confines the session. Nothing stands in for one that does not work.
+func TestBackendOfServer(t *testing.T) {
+	t.Parallel()
+	eachUser(t, func(t *testing.T, u user) {
+		for _, c := range []struct {
+			backend string
+			flags   []string
+			first   string // the command line of process 1 begins so; "": the server does not start
+			says    string
+		}{
+			{"", nil, "linux-sandbox-helper", ""}, {"native", nil, "linux-sandbox-helper", ""}, {"native", []string{"--backend", "bwrap"}, "linux-sandbox-helper", ""}, {"", []string{"--backend", "bwrap"}, "/proc/self/fd/", ""},
+			{"bwrap", nil, "/proc/self/fd/", "the backend bwrap does not enforce everything for the MCP server t"},
+			{"nowhere", nil, "", `there is no backend "nowhere"`}, {"container", nil, "", "image"},
+			{"wasm", nil, "", "/bin/sh"}, {"bwrap", []string{"--draft"}, "", "works on a draft"},
+		} {
+			first := u.home + "/.local/share/codeagent/servers/t/first"
+			_ = os.Remove(first)
+			u.put(t, map[string]string{"home/server": serverScript, "home/.config/codeagent/config.toml": fmt.Sprintf(
+				"[mcp.servers.t]\ncommand = \"/bin/sh\"\nargs = [%q]\n[mcp.servers.t.sandbox]\nread = [%q]\nbackend = %q\n", u.home+"/server", u.home+"/server", c.backend)})
+			srv := serve(t, scripted.Reply{Text: "done"})
+			cmd := u.codeagent(append([]string{"exec", "-m", "test", "go on"}, c.flags...)...)
+			cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+			r := run1(t, cmd)
+			found, _ := os.ReadFile(first)
+			if r.code != 0 || !strings.HasPrefix(string(found), c.first) || (len(found) > 0) != (c.first != "") || !strings.Contains(r.stderr, c.says) {
+				t.Errorf("%+v: process 1 is %q: %v", c, found, r)
+			}
+		}
+	})
 }
 
 // BenchmarkScreenEchoBesideBombs is the echo while a command takes what it can get, natively and in a container of Podman.

@@ -45,6 +45,8 @@ type Settings struct {
 // Sandbox is what a server may access beside its private folder. The zero value is the
 // default: the workspace for reading, and no network.
 type Sandbox struct {
+	// Backend is the name of the backend that confines the server; empty: that of the session, but for modules.
+	Backend string `toml:"backend,omitempty"`
 	// Workspace is "read", "write" or "none"; empty: "read".
 	Workspace string `toml:"workspace,omitempty"`
 	// Read and Write are folders and files, absolute or with ~/ in front.
@@ -84,6 +86,9 @@ func (b Sandbox) Words() string {
 	}
 	if len(b.Env) > 0 {
 		words = append(words, "gets "+short.List(b.Env, mostWords))
+	}
+	if b.Backend != "" {
+		words = append(words, "confined by the backend "+b.Backend)
 	}
 	return strings.Join(words, "; ")
 }
@@ -131,7 +136,7 @@ func (s Settings) Complete(table string) (out Settings, problem string) {
 		return s, table + " has a command and a url: a server is started here or runs elsewhere; remove one"
 	case s.URL != "" && (len(s.Args) > 0 || len(s.Env) > 0):
 		return s, table + " has a url, so nothing is started: remove args and env"
-	case s.URL != "" && (len(box.Read)+len(box.Write)+len(box.AllowHosts)+len(box.AllowSockets)+len(box.Env) > 0 || box.Workspace != ""):
+	case s.URL != "" && (len(box.Read)+len(box.Write)+len(box.AllowHosts)+len(box.AllowSockets)+len(box.Env) > 0 || box.Workspace+box.Backend != ""):
 		return s, table + " has a url: the server runs elsewhere, and no sandbox is around it; remove the table sandbox"
 	case s.URL != "" && s.Cwd != "":
 		return s, table + " has a url, so nothing is started: remove cwd"

@@ -76,7 +76,7 @@ type ground struct {
 }
 
 func (m *member) newGround() (*ground, error) {
-	runner, over, err := m.all.options.Workspace.ApartAsSystem()
+	runner, over, err := m.all.options.Workspace.ApartOn(m.settings.Sandbox.Backend)
 	if err != nil {
 		return nil, err
 	}
@@ -98,12 +98,36 @@ func (m *member) begin() {
 			m.ahead.over()
 		}
 	}()
+	if err == nil && m.settings.Sandbox.Backend != "" && m.ahead != nil {
+		err = m.weaknesses(m.ahead.runner)
+	}
 	if err == nil {
 		_, err = m.start(m.all.life, m.all.options.Ledger.ServerPolicy(m.name, m.box.policy))
 	}
 	if err != nil {
 		m.failed(err)
 	}
+}
+
+// weaknesses says what the server's own backend does not enforce, and that of the session would.
+func (m *member) weaknesses(r *exec.Runner) error {
+	e, err := r.Enforcement(m.box.policy)
+	if err != nil {
+		return err
+	}
+	usual, _ := m.all.options.Workspace.System().Enforcement(m.box.policy)
+	var ids []string
+	for _, w := range e.Weaknesses {
+		if !usual.Weak(w.ID) {
+			ids = append(ids, w.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	m.all.notice(word.LevelWarning, "the backend %s does not enforce everything for the MCP server %s (codeagent doctor --backend %s): %s",
+		m.settings.Sandbox.Backend, m.name, m.settings.Sandbox.Backend, strings.Join(ids, ", "))
+	return nil
 }
 
 // failed records why the server does not run, and says it.

@@ -52,6 +52,7 @@ type box struct {
 	AllowHosts   []string `json:"allow_hosts,omitempty"`
 	AllowSockets []string `json:"allow_sockets,omitempty"`
 	Env          []string `json:"env,omitempty"`
+	Backend      string   `json:"backend,omitempty"`
 }
 
 func newList(s cli.Stdio, f *cli.Flags) *cobra.Command {
@@ -147,7 +148,7 @@ func entryOf(name string, one server.Settings) entry {
 				e.Command[i+1] = mask.Mark // the value of a flag
 			}
 		}
-		e.Sandbox = &box{b.Workspace, b.Read, b.Write, b.AllowHosts, b.AllowSockets, b.Env}
+		e.Sandbox = &box{b.Workspace, b.Read, b.Write, b.AllowHosts, b.AllowSockets, b.Env, b.Backend}
 	}
 	return e
 }

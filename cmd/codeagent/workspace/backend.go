@@ -56,7 +56,7 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 		return nil, cli.Usage(err)
 	}
 	if ws.native = kind == config.Native; kind == config.Wasm {
-		if err := ws.onlyModules(); err != nil {
+		if ws.modules, err = ws.onlyModules(); err != nil {
 			return nil, CannotConfine(err, false)
 		}
 	}
@@ -116,18 +116,17 @@ func (ws *Workspace) other() (resolved.Backend, error) {
 	return made, made.Share(ws.locks())
 }
 
-// onlyModules makes the commands of the session WebAssembly modules. The sandbox of the system stays for all else: the
-// file tools, git, and the servers that the user has set.
-func (ws *Workspace) onlyModules() error {
+// onlyModules makes commands WebAssembly modules, in a sandbox of the system. That stays for all else: the file tools, git, and
+// the servers that the user has set.
+func (ws *Workspace) onlyModules() (func(inner resolved.Backend) resolved.Backend, error) {
 	if ws.Policy.Unconfined {
-		return errors.New("modules never run unconfined: choose another sandbox.mode, or another backend")
+		return nil, errors.New("modules never run unconfined: choose another sandbox.mode, or another backend")
 	}
 	extra, err := Extra(ws.Process)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ws.modules, err = wasm.New(extra, ws.Paths.Modules)
-	return err
+	return wasm.New(extra, ws.Paths.Modules)
 }
 
 // commands is the backend of commands in the given sandbox of the system.
@@ -153,6 +152,9 @@ func (ws *Workspace) made(name string) (*linuxsandbox.Backend, error) {
 		return nil, err
 	}
 	o := linuxsandbox.Options{HelperSum: ws.Process.HelperSum, OpenFiles: ws.Process.OpenFiles, Lookup: net.DefaultResolver.LookupNetIP, Proxy: proxyOf(httpproxy.FromEnvironment().ProxyFunc())}
+	if kind == config.Native {
+		return linuxsandbox.New(o)
+	}
 	if kind == config.Bwrap {
 		program := ws.Program(bwrap.Name)
 		if program == "" {
@@ -192,13 +194,11 @@ func (ws *Workspace) Try(name string) (sandbox.Enforcement, error) {
 		return sandbox.Enforcement{}, err
 	}
 	if kind == config.Wasm {
-		if ws.modules == nil {
-			if err := ws.onlyModules(); err != nil {
-				return sandbox.Enforcement{}, err
-			}
-			defer func() { ws.modules = nil }()
+		modules, err := ws.onlyModules()
+		if err != nil {
+			return sandbox.Enforcement{}, err
 		}
-		return exec.New(exec.Options{Backend: ws.commands(ws.used)}).Enforcement(ws.Policy)
+		return exec.New(exec.Options{Backend: modules(ws.used)}).Enforcement(ws.Policy)
 	}
 	made, err := ws.made(name)
 	if err != nil {

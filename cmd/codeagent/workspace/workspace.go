@@ -214,6 +214,42 @@ func (ws *Workspace) ApartAsSystem() (r *exec.Runner, over func(), err error) {
 	return ws.apart(asSystem)
 }
 
+// ApartOn is ApartAsSystem in the backend with that name; "" is that of the session.
+func (ws *Workspace) ApartOn(name string) (r *exec.Runner, over func(), err error) {
+	if name == "" {
+		return ws.ApartAsSystem()
+	}
+	kind, err := ws.Config.BackendKind(name)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case ws.Draft != nil:
+		return nil, nil, fmt.Errorf("the session works on a draft, and the backend %s would not", name)
+	case kind == config.Native && (ws.native || ws.modules != nil):
+		return ws.ApartAsSystem()
+	case ws.linux == nil:
+		return nil, nil, fmt.Errorf("the backend %s beside that of the session takes Linux", name)
+	case kind == config.Wasm:
+		modules, err := ws.onlyModules()
+		if err != nil {
+			return nil, nil, err
+		}
+		return ws.apart(modules)
+	}
+	made, err := ws.made(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = made.Ready(); err == nil {
+		err = made.Share(ws.locks())
+	}
+	if err != nil {
+		_ = made.Close()
+		return nil, nil, err
+	}
+	return runnerOf(ws, made, nil, nil), func() { _ = made.Close() }, nil
+}
+
 func asSystem(system resolved.Backend) resolved.Backend { return system }
 
 // System is the runner of programs that the sandbox of the system confines.
