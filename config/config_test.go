@@ -137,6 +137,9 @@ func TestEverySetting(t *testing.T) {
 		if key == "providers.n.key_command" {
 			v = `["pass", "show"]`
 		}
+		if strings.HasPrefix(key, "sandbox.allowed_") {
+			v = `["x"]`
+		}
 		if key == "models.n.price" {
 			v = `{input = "1.25"}`
 		}
@@ -248,6 +251,8 @@ func TestMistakes(t *testing.T) {
 		{"an unknown wire", "[providers.groq]\nwire = 'response'\n", `:2:1: providers.groq.wire: invalid value "response"; use one of "", "chat", "responses" (did you mean "responses"?)`},
 		{"a key in the place of a variable", "[providers.groq]\nkey_env = 'gsk-very-secret'\n", ":2:1: providers.groq.key_env: not a variable name. Put the key"},
 		{"no command", "[providers.groq]\nkey_command = []\n", ":2:1: providers.groq.key_command: must name a program and its arguments"},
+		{"programs, none", "[sandbox]\nallowed_programs = []\n", ":2:1: sandbox.allowed_programs: the list is empty"},
+		{"folders, none", "[sandbox]\nallowed_workdirs = []\n", ":2:1: sandbox.allowed_workdirs: the list is empty"},
 		{"a command as one string", "[providers.groq]\nkey_command = 'pass groq'\n", "use a list of strings"},
 		{"an invalid header name", "[providers.groq]\nheaders = { \"X A\" = 'b' }\n", `:2:1: providers.groq.headers: invalid header name "X A"`},
 		{"a header in two lines", "[providers.groq]\nheaders = { X = \"a\\nb\" }\n", `the header "X" has control characters`},

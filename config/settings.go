@@ -168,9 +168,9 @@ var settings = []setting{
 		doc: "Adds the usual places of keys to `deny_read`: `~/.ssh`, `~/.aws`, `~/.gnupg`, `.env` files and the like."},
 	{key: "sandbox.protected", narrower: true,
 		doc: "More that stays read-only inside the writable folders. A relative name (`Makefile`, `.github/workflows`) is protected at any depth; a path with `/` or `~/` in front is protected where it is. What it leads to through links is protected, too."},
-	{key: "sandbox.allowed_programs",
+	{key: "sandbox.allowed_programs", valid: validList,
 		doc: "If set, commands of the model start only these programs, and the shell: names in your PATH, or absolute paths ([sandbox.md](sandbox.md#only-some-programs)). It takes Landlock and codeagent's broker."},
-	{key: "sandbox.allowed_workdirs",
+	{key: "sandbox.allowed_workdirs", valid: validList,
 		doc: "If set, codeagent works only in these folders and below them: the workspace must be in one, and so must the folder in which a command of the model starts. What a command then names is the affair of the other settings."},
 	{key: "sandbox.network", wider: map[string]string{"deny": "full"}, choices: []string{"deny", "full"}, def: `"deny"`,
 		doc: "`full` gives every command the whole network."},
@@ -394,6 +394,14 @@ func validVariable(v any) error {
 func validReviewer(v any) error {
 	if v.(string) == "" {
 		return errors.New(`must be "off" or the name of a model`)
+	}
+	return nil
+}
+
+// validList refuses a list that would allow everything, and looks as if it allowed nothing.
+func validList(v any) error {
+	if len(v.([]string)) == 0 {
+		return errors.New("the list is empty: name something, or leave the setting away")
 	}
 	return nil
 }

@@ -36,6 +36,7 @@ func TestNoSandboxOnlyByChoice(t *testing.T) {
 		{"a layer is missing", false, []string{warn, `-csandbox.required_layers=["seatbelt"]`}, false, false, "seatbelt"},
 		{"no sandbox", true, nil, false, false, "-c sandbox.fallback=warn"},
 		{"no sandbox, by choice", true, []string{warn}, true, true, "without a sandbox"},
+		{"no sandbox, by choice, and a list that nothing enforces", true, []string{warn, `-csandbox.allowed_programs=["cat"]`}, false, false, "sandbox.allowed_programs"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			u := newUser(t, "root", -1)

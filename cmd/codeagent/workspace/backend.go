@@ -267,7 +267,10 @@ func (ws *Workspace) check(backend resolved.Backend, err error) (resolved.Backen
 	if !ws.native {
 		return nil, CannotConfine(err, false)
 	}
-	if ws.Config.Sandbox.Fallback == "warn" {
+	switch {
+	case len(ws.Policy.Programs) > 0:
+		return nil, CannotConfine(fmt.Errorf("sandbox.allowed_programs: nothing enforces it without a sandbox: %w", err), false)
+	case ws.Config.Sandbox.Fallback == "warn":
 		return exec.Plain{}, nil
 	}
 	return nil, CannotConfine(err, true)
