@@ -220,17 +220,22 @@ type Opening struct {
 }
 
 // Ceiling returns nil where nothing of the sandbox is managed, and no list says what may start: nothing enforces that
-// outside the sandbox.
+// outside the sandbox, nor once commands can write what it lists.
 func (c Config) Ceiling(at Place) (Ceiling, error) {
-	const programs = "sandbox.allowed_programs"
 	managed, err := c.managedCeiling(at)
 	if err != nil || len(c.Sandbox.AllowedPrograms) == 0 {
 		return managed, err
 	}
+	b := newBuilder(c, at)
+	_, err = b.places()
+	files, bad := b.listed()
+	if err = cmp.Or(err, bad); err != nil {
+		return nil, err
+	}
 	return func(o Opening, fetch bool) string {
 		switch {
-		case o.Unsandboxed:
-			return programs + " (" + c.Origin(programs).String() + ")"
+		case o.Unsandboxed, slices.ContainsFunc(files, func(file string) bool { return sandbox.CoveredBy(o.Write, file) }):
+			return allowedPrograms + " (" + c.Origin(allowedPrograms).String() + ")"
 		case managed == nil:
 			return ""
 		}

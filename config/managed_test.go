@@ -331,7 +331,7 @@ func TestCeiling(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	at := Place{Workspace: work, Home: home, Files: hostfile.OS{}}
+	at := Place{Workspace: work, Home: home, Files: hostfile.OS{}, Program: func(...string) string { return "/bin/sh" }}
 	host := func(name string) Opening {
 		return Opening{Hosts: []sandbox.HostPort{{Host: name, Port: 443}}}
 	}
@@ -350,6 +350,10 @@ func TestCeiling(t *testing.T) {
 		{"a pattern", "sandbox.deny_read = [\"**/.env\"]", Opening{Read: []string{"**/.env"}}, false, "sandbox.deny_read"},
 		{"a file of it", "sandbox.deny_read = [\"**/.env\"]", reads("w/.env"), false, "sandbox.deny_read"},
 		{"secrets", "sandbox.deny_secrets = true", reads(".ssh/id"), false, "sandbox.deny_secrets"},
+		{"outside, with a list of programs", "sandbox.allowed_programs = [\"~/data/tool\"]\nsandbox.mode = \"danger-full-access\"", Opening{Unsandboxed: true}, false, "sandbox.allowed_programs"},
+		{"a listed program", "sandbox.allowed_programs = [\"~/data/tool\"]\nsandbox.add_dirs = [\"~/data\"]", writes("data/tool"), false, "sandbox.allowed_programs"},
+		{"the folder of a listed program", "sandbox.allowed_programs = [\"~/data/tool\"]\nsandbox.add_dirs = [\"~/data\"]", writes("data"), false, "sandbox.allowed_programs"},
+		{"beside a listed program", "sandbox.allowed_programs = [\"~/data/tool\"]\nsandbox.add_dirs = [\"~/data\"]", writes("data/other"), false, ""},
 		{"another file", "sandbox.deny_read = [\"~/.ssh\"]", reads("data"), false, ""},
 		{"to read under strict", "sandbox.mode = \"strict\"", reads("data"), false, "sandbox.mode"},
 		{"to write under read-only", "sandbox.mode = \"read-only\"", writes("w/x"), false, "sandbox.mode"},

@@ -68,39 +68,49 @@ func (b *builder) workdirs(p *sandbox.Policy) error {
 	return nil
 }
 
-// programs adds sandbox.allowed_programs, by their files, with the shell that runs the model's commands. A name that is
-// not installed opens nothing.
+const allowedPrograms = "sandbox.allowed_programs"
+
+// programs adds sandbox.allowed_programs. A file that commands can write may not be listed.
 func (b *builder) programs(p *sandbox.Policy) error {
-	const key = "sandbox.allowed_programs"
+	files, err := b.listed()
+	if err == nil && len(files) > 0 && p.Unconfined {
+		err = fmt.Errorf("nothing enforces it with sandbox.mode = %q", FullAccess)
+	}
+	for _, file := range files {
+		if err == nil && p.JudgeWrite(file).Allowed {
+			err = fmt.Errorf("commands can write %s, and so choose what it does", file)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s (%s): %w", allowedPrograms, b.config.Origin(allowedPrograms), err)
+	}
+	p.Programs = files
+	return nil
+}
+
+// listed returns the files of sandbox.allowed_programs, with the shell that runs the model's commands; nil without a list.
+// A name that is not installed opens nothing.
+func (b *builder) listed() (files []string, err error) {
 	names := b.config.Sandbox.AllowedPrograms
 	if len(names) == 0 {
-		return nil
+		return nil, nil
 	}
-	if p.Unconfined {
-		return fmt.Errorf("%s (%s): nothing enforces it with sandbox.mode = %q", key, b.config.Origin(key), FullAccess)
-	}
-	files := []string{cmp.Or(b.at.Program("bash", "sh"), "/bin/sh")}
-	for _, name := range names {
+	for _, name := range append([]string{cmp.Or(b.at.Program("bash", "sh"), "/bin/sh")}, names...) {
 		if path.Base(name) == name {
 			name = b.at.Program(name)
 		}
-		if name != "" {
-			files = append(files, name)
+		if name == "" {
+			continue
 		}
-	}
-	for _, name := range files {
 		file, err := b.opened(name)
 		if err != nil {
-			return fmt.Errorf("%s (%s): %w", key, b.config.Origin(key), err)
+			return nil, err
 		}
-		if p.JudgeWrite(file).Allowed {
-			return fmt.Errorf("%s (%s): commands can write %s, and so choose what it does", key, b.config.Origin(key), file)
-		}
-		if !slices.Contains(p.Programs, file) {
-			p.Programs = append(p.Programs, file)
+		if !slices.Contains(files, file) {
+			files = append(files, file)
 		}
 	}
-	return nil
+	return files, nil
 }
 
 type builder struct {
