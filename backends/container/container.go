@@ -31,8 +31,8 @@ var Engines = []string{"podman", "docker"}
 type Options struct {
 	// Program is the absolute path of podman, docker or Apple's container.
 	Program string
-	// Run runs a command line of it outside the sandbox. The error has what the program says of a failure.
-	Run   func(ctx context.Context, argv []string) error
+	// Run runs a command line of it in the folder dir, outside the sandbox. The error has what the program says of a failure.
+	Run   func(ctx context.Context, dir string, argv []string) error
 	Image string
 	// Memory in MiB, processors and processes of all commands together; 0: as the engine has it.
 	Memory, CPUs, Tasks int64
@@ -49,11 +49,12 @@ func New(o Options, of linuxsandbox.Options, folder string) (*linuxsandbox.Backe
 	if filepath.Base(o.Program) == "container" {
 		return nil, errors.New("a container of this engine is a virtual machine, which codeagent's helper cannot serve commands from")
 	}
-	return linuxsandbox.NewInContainers(of, engine{o, os.Geteuid(), os.Getegid(), subordinate("/etc/subuid")}, folder)
+	return linuxsandbox.NewInContainers(of, engine{o, folder, os.Geteuid(), os.Getegid(), subordinate("/etc/subuid")}, folder)
 }
 
 type engine struct {
 	Options
+	folder   string // in which Podman's monitor leaves a file when memory runs out
 	uid, gid int
 	// subordinate: this user has further user IDs (subuid(5)), so that commands in a rootless container of Podman can have
 	// the same as outside. Else they see themselves as root.
@@ -82,17 +83,18 @@ func (e engine) Run(ctx context.Context, o linuxsandbox.ContainerOrder) error {
 	if err != nil {
 		return err
 	}
-	return e.Options.Run(ctx, argv)
+	return e.Options.Run(ctx, e.folder, argv)
 }
 
 // argv is the same for each engine but for the words that only one of them has. A /dev/shm of the engine would be mounted
-// outside the container first, and stay there where the engine is killed.
+// outside the container first, and stay there where the engine is killed. A health check of the image would run beside the
+// commands, with their mounts, and no keeper would confine it.
 func (e engine) argv(o linuxsandbox.ContainerOrder) ([]string, error) {
 	kind := filepath.Base(e.Program)
 	a := &argv{e.Program, "run", "--detach", "--rm", "--name", o.Name, "--read-only", "--cap-drop", "ALL", "--workdir", "/"}
 	if kind != "container" {
 		a.add("--pull", "never", "--log-driver", "none", "--security-opt", "no-new-privileges", "--security-opt", "label=disable",
-			"--ipc", "none", "--mount", "type=tmpfs,destination=/dev/shm")
+			"--ipc", "none", "--mount", "type=tmpfs,destination=/dev/shm", "--no-healthcheck")
 	}
 	user := fmt.Sprintf("%d:%d", e.uid, e.gid)
 	if kind == "podman" {

@@ -96,6 +96,9 @@ func limits(t *testing.T, b *linuxsandbox.Backend) {
 		if st, out := run(t, b, text); st.Limit != want {
 			t.Errorf("%s: %+v %s", text, st, out)
 		}
+		if _, err := os.Lstat("oom"); err == nil {
+			t.Error("the engine left a file where codeagent runs")
+		}
 		if st, out := run(t, b, "exit 7"); st.Exit != 7 || st.Limit != "" {
 			t.Errorf("after %s: %+v %s", text, st, out)
 		}
@@ -108,7 +111,7 @@ func TestArgv(t *testing.T) {
 		{Path: "/dev/kvm", Source: "/dev/kvm", Device: true}, {Path: "/tmp", Source: "/t", Writable: true}, {Path: "/ws", Source: "/ws", Writable: true},
 		{Path: "/ws/.git", Source: "/ws/.git"},
 	}
-	const docker = "--pull never --log-driver none --security-opt no-new-privileges --security-opt label=disable --ipc none --mount type=tmpfs,destination=/dev/shm "
+	const docker = "--pull never --log-driver none --security-opt no-new-privileges --security-opt label=disable --ipc none --mount type=tmpfs,destination=/dev/shm --no-healthcheck "
 	const podman = docker + "--read-only-tmpfs=false --http-proxy=false "
 	base := Options{Image: "go:1", Memory: 8, CPUs: 2, Tasks: 300}
 	for _, row := range []struct {

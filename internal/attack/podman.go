@@ -48,7 +48,7 @@ func NewPodman(t testing.TB) (program string) {
 	podman := func(args ...string) error {
 		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 		defer stop()
-		return RunPodman(ctx, append([]string{program}, args...))
+		return RunPodman(ctx, dir, append([]string{program}, args...))
 	}
 	t.Cleanup(func() {
 		if left := FirstProcesses(dir); len(left) > 0 {
@@ -82,9 +82,11 @@ func NewPodman(t testing.TB) (program string) {
 	return program
 }
 
-// RunPodman runs a command line of podman.
-func RunPodman(ctx context.Context, argv []string) error {
-	if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
+// RunPodman runs a command line of podman in the folder dir.
+func RunPodman(ctx context.Context, dir string, argv []string) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(out))
 	}
 	return nil

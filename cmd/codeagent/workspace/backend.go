@@ -171,11 +171,12 @@ func (ws *Workspace) made(name string) (*linuxsandbox.Backend, error) {
 	if program == "" {
 		return nil, fmt.Errorf("%s is not installed, or lies where commands may write: install the package podman, or Docker", strings.Join(engines, " or "))
 	}
-	run := func(ctx context.Context, argv []string) error {
+	run := func(ctx context.Context, dir string, argv []string) error {
 		cmd, err := ws.Ground().Command(ctx, ws.Stdio.Environ, argv[0], argv[1:]...)
 		if err != nil {
 			return err
 		}
+		cmd.Dir = dir
 		cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Setsid: true}, time.Second // no ^C of a terminal
 		if out, err := cmd.CombinedOutput(); err != nil {                                // warnings come first
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
