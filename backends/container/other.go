@@ -16,7 +16,7 @@ var Engines = []string{"podman", "docker"}
 // Options say what runs.
 type Options struct {
 	Program, Image      string
-	Run                 func(context.Context, []string) error
+	Run                 func(ctx context.Context, dir string, argv []string) error
 	Memory, CPUs, Tasks int64
 }
 
