@@ -43,7 +43,7 @@ const leastMemory, leastTasks = 64, 64
 
 // New returns the backend. folder is codeagent's own, for sockets.
 func New(o Options, of linuxsandbox.Options, folder string) (*linuxsandbox.Backend, error) {
-	if o.Image == "" {
+	if o.Image == "" || o.Image[0] == '-' { // which the engine takes for a flag
 		return nil, errors.New("the backend has no image: set backends.NAME.image to one that the engine has")
 	}
 	if filepath.Base(o.Program) == "container" {
