@@ -115,8 +115,8 @@ func (b *Broker) handlersFor(o Options) handlers {
 
 // handle handles one call once.
 func (h *handlers) handle(n *notify.Notification) notify.Reply {
-	if c := calls.LookupOf(n.NR); h.programs != nil && c != nil && c.Kind == calls.Execute {
-		if errno := h.programs.start(n, c); errno != 0 {
+	if h.programs != nil && (n.NR == unix.SYS_EXECVE || n.NR == unix.SYS_EXECVEAT) {
+		if errno := h.programs.start(n, calls.LookupOf(n.NR)); errno != 0 {
 			return notify.Failed(errno)
 		}
 		if h.looks == nil {
