@@ -73,11 +73,10 @@ func New(p resolved.Policy, f Facts) (*Plan, error) {
 	if err := checkOwn(p, f); err != nil {
 		return nil, err
 	}
-	rules, err := rulesFor(p, os.ReadDir)
+	var rules []spec.Rule
 	if f.Outer != "" && f.LandlockABI > 0 {
-		rules, err = rulesOfImage(p), nil
-	}
-	if err != nil {
+		rules = rulesOfImage(p)
+	} else if rules, err = rulesFor(p, os.ReadDir); err != nil {
 		return nil, err
 	}
 	out.Spec = spec.Spec{
