@@ -68,6 +68,7 @@ func (b *builder) workdirs(p *sandbox.Policy) error {
 	return nil
 }
 
+// allowedPrograms is the key of the programs that commands may start.
 const allowedPrograms = "sandbox.allowed_programs"
 
 // programs adds sandbox.allowed_programs. A file that commands can write may not be listed.

@@ -32,7 +32,13 @@ import (
 // Linux prepares the Linux backend. It begins to copy the helper and to check its sum, and starts the session's first keeper, which takes some milliseconds. The earlier it
 // is called, the less there is to wait for.
 func Linux(p cli.Process) (*linuxsandbox.Backend, error) {
-	return linuxsandbox.New(linuxsandbox.Options{HelperSum: p.HelperSum, OpenFiles: p.OpenFiles, Ahead: true, Bound: true, Lookup: net.DefaultResolver.LookupNetIP, Proxy: proxyOf(httpproxy.FromEnvironment().ProxyFunc())})
+	o := optionsOf(p)
+	o.Ahead, o.Bound = true, true
+	return linuxsandbox.New(o)
+}
+
+func optionsOf(p cli.Process) linuxsandbox.Options {
+	return linuxsandbox.Options{HelperSum: p.HelperSum, OpenFiles: p.OpenFiles, Lookup: net.DefaultResolver.LookupNetIP, Proxy: proxyOf(httpproxy.FromEnvironment().ProxyFunc())}
 }
 
 // proxyOf finds the proxy of the environment for a host: HTTP_PROXY is for port 80, HTTPS_PROXY for all others.
@@ -101,7 +107,7 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 
 // other makes the chosen backend in place of the system's own. Commands have it or none: nothing stands in for it.
 func (ws *Workspace) other() (resolved.Backend, error) {
-	made, err := ws.made("")
+	made, err := ws.ready("")
 	if err != nil {
 		return nil, err
 	}
@@ -110,10 +116,23 @@ func (ws *Workspace) other() (resolved.Backend, error) {
 	}
 	ws.linux, ws.unprepared = made, nil
 	ws.AtClose(made.Close)
-	if err := made.Ready(); err != nil {
+	return made, nil
+}
+
+// ready makes the backend with that name, whose commands may start. It shares the locks of the session.
+func (ws *Workspace) ready(name string) (*linuxsandbox.Backend, error) {
+	made, err := ws.made(name)
+	if err != nil {
 		return nil, err
 	}
-	return made, made.Share(ws.locks())
+	if err = made.Ready(); err == nil {
+		err = made.Share(ws.locks())
+	}
+	if err != nil {
+		_ = made.Close()
+		return nil, err
+	}
+	return made, nil
 }
 
 // onlyModules makes commands WebAssembly modules, in a sandbox of the system. That stays for all else: the file tools, git, and
@@ -151,7 +170,7 @@ func (ws *Workspace) made(name string) (*linuxsandbox.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := linuxsandbox.Options{HelperSum: ws.Process.HelperSum, OpenFiles: ws.Process.OpenFiles, Lookup: net.DefaultResolver.LookupNetIP, Proxy: proxyOf(httpproxy.FromEnvironment().ProxyFunc())}
+	o := optionsOf(ws.Process)
 	if kind == config.Native {
 		return linuxsandbox.New(o)
 	}

@@ -236,15 +236,8 @@ func (ws *Workspace) ApartOn(name string) (r *exec.Runner, over func(), err erro
 		}
 		return ws.apart(modules)
 	}
-	made, err := ws.made(name)
+	made, err := ws.ready(name)
 	if err != nil {
-		return nil, nil, err
-	}
-	if err = made.Ready(); err == nil {
-		err = made.Share(ws.locks())
-	}
-	if err != nil {
-		_ = made.Close()
 		return nil, nil, err
 	}
 	return runnerOf(ws, made, nil, nil), func() { _ = made.Close() }, nil
