@@ -8,7 +8,6 @@
 package answers
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,6 +17,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,7 +146,7 @@ func (m *Memory) near(ctx context.Context) (out []entry) {
 	for i, e := range out {
 		out[i].score = math.Min(cosine(m.vector, e.Vector), 0.999999) // not the same text
 	}
-	slices.SortStableFunc(out, func(a, b entry) int { return cmp.Compare(b.score, a.score) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].score > out[j].score })
 	return out[:min(len(out), max(m.opt.TopK, 1))]
 }
 

@@ -70,7 +70,11 @@ func (c Config) LanguageServers() []LanguageServer {
 		all[name] = s.changed(*own)
 	}
 	maps.DeleteFunc(all, func(name string, s LanguageServer) bool { return off[name] || s.Command == "" })
-	return slices.SortedFunc(maps.Values(all), func(a, b LanguageServer) int { return cmp.Compare(a.Name, b.Name) })
+	var out []LanguageServer
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, all[name])
+	}
+	return out
 }
 
 // changed returns s with what own sets.

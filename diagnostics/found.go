@@ -3,7 +3,7 @@ package diagnostics
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"sort"
 
 	"codeagent/internal/short"
 )
@@ -79,8 +79,9 @@ func (c *Client) Found() (title string, lines []string) {
 	if len(found) == 0 {
 		return "", nil
 	}
-	slices.SortStableFunc(found, func(a, b problem) int {
-		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
+	sort.SliceStable(found, func(i, j int) bool {
+		a, b := found[i], found[j]
+		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column)) < 0
 	})
 	for _, p := range found[:min(len(found), mostListed)] {
 		lines = append(lines, p.String())

@@ -9,8 +9,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -109,14 +109,12 @@ func (d *Draft) Changes() ([]Change, error) {
 	if l.err != nil {
 		return nil, fmt.Errorf("draft: %w", l.err)
 	}
-	slices.SortStableFunc(l.out, func(a, b Change) int {
+	sort.SliceStable(l.out, func(i, j int) bool {
+		a, b := l.out[i], l.out[j]
 		if gone := a.Kind == sandbox.Deleted; gone != (b.Kind == sandbox.Deleted) {
-			if gone {
-				return -1
-			}
-			return 1
+			return gone
 		}
-		return strings.Compare(a.Path, b.Path)
+		return a.Path < b.Path
 	})
 	return l.out, nil
 }

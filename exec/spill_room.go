@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"slices"
+	"sort"
 	"strings"
 	"syscall"
 	"time"
@@ -102,7 +102,7 @@ func (r *spillRoom) sweep(root *os.Root, dir *os.File, most int64) {
 			total += info.Size()
 		}
 	}
-	slices.SortFunc(list, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	sort.Slice(list, func(i, j int) bool { return list[i].ModTime().Before(list[j].ModTime()) })
 	for _, info := range list {
 		if time.Since(info.ModTime()) <= spillAge && total+most <= r.all && r.enough(dir, most) {
 			return

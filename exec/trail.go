@@ -1,8 +1,7 @@
 package exec
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 	"sync"
 )
 
@@ -54,6 +53,6 @@ func (t *trail) since(mark int64) (changes []Change, all bool) {
 			changes = append(changes, Change{p, m.by})
 		}
 	}
-	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(t.last[a.Path].at, t.last[b.Path].at) })
+	sort.Slice(changes, func(i, j int) bool { return t.last[changes[i].Path].at < t.last[changes[j].Path].at })
 	return changes, mark >= t.from
 }

@@ -3,11 +3,11 @@
 package linuxsandbox
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -87,7 +87,7 @@ func leftError(left []kernel.Process) error {
 // named lists processes with their programs, ordered by pid.
 func named(list []kernel.Process) []string {
 	var out []string
-	slices.SortFunc(list, func(a, b kernel.Process) int { return cmp.Compare(a.PID, b.PID) })
+	sort.Slice(list, func(i, j int) bool { return list[i].PID < list[j].PID })
 	for _, one := range list {
 		out = append(out, fmt.Sprintf("%d (%s)", one.PID, programOf(one.PID)))
 	}

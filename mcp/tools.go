@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -121,7 +122,7 @@ func (c *Client) checked(tools []*sdk.Tool) []Tool {
 		names[tool.Name] = true
 		list = append(list, tool)
 	}
-	slices.SortFunc(list, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return c.named(list)
 }
 

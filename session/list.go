@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -82,8 +83,8 @@ func (s *Store) entries() ([]fs.FileInfo, error) {
 			out = append(out, info)
 		}
 	}
-	slices.SortFunc(out, func(a, b fs.FileInfo) int {
-		return cmp.Or(b.ModTime().Compare(a.ModTime()), strings.Compare(a.Name(), b.Name()))
+	sort.Slice(out, func(i, j int) bool {
+		return cmp.Or(out[j].ModTime().Compare(out[i].ModTime()), strings.Compare(out[i].Name(), out[j].Name())) < 0
 	})
 	return out, nil
 }

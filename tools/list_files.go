@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 
 	"codeagent/approvals"
@@ -87,7 +87,7 @@ func (t *listFilesTool) listing(found []entry, w *walker) Result {
 	if w.cut {
 		more = fmt.Sprintf("only the first %d entries, the upper levels first; narrow it with path or glob", len(found))
 	}
-	slices.SortFunc(found, func(a, b entry) int { return comparePaths(a.path, b.path) })
+	sort.Slice(found, func(i, j int) bool { return comparePaths(found[i].path, found[j].path) < 0 })
 	var b strings.Builder
 	for i, e := range found {
 		if b.Len() > maxListedBytes {

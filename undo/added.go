@@ -3,7 +3,7 @@ package undo
 import (
 	"path"
 	"slices"
-	"strings"
+	"sort"
 
 	"codeagent/exec/worker"
 	"codeagent/sandbox"
@@ -34,7 +34,7 @@ func (s *History) Added(paths []string) (out []Entry, ok bool) {
 			out = append(out, Entry{p, expect(now)})
 		}
 	}
-	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(b.Path, a.Path) })
+	sort.Slice(out, func(i, j int) bool { return out[i].Path > out[j].Path })
 	return out, len(out) > 0
 }
 

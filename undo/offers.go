@@ -49,7 +49,7 @@ func (p *Plan) LeaveProtected() {
 		}
 		return protected
 	})
-	slices.SortFunc(p.NotKept, byPath)
+	sortByPath(p.NotKept)
 }
 
 // LeaveRepositories removes from a plan the git repositories that the turn made, bare
@@ -85,7 +85,7 @@ func (p *Plan) LeaveRepositories() {
 			return sandbox.Covers(repository, s.Path) || s.Do == Remove && sandbox.Covers(s.Path, repository)
 		})
 	})
-	slices.SortFunc(p.Conflicts, byPath)
+	sortByPath(p.Conflicts)
 }
 
 // openingMost is how many folders or files a suggested command names.

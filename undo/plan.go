@@ -12,8 +12,8 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
-	"strings"
 	"time"
 
 	"codeagent/hostfile"
@@ -54,7 +54,9 @@ func (s Step) InFolder() bool {
 // Skip is one path that undoing leaves as it is, and why.
 type Skip struct{ Path, Why string }
 
-func byPath(a, b Skip) int { return strings.Compare(a.Path, b.Path) }
+func sortByPath(list []Skip) {
+	sort.Slice(list, func(i, j int) bool { return list[i].Path < list[j].Path })
+}
 
 // Obstacle is a step that is not allowed now, and why.
 type Obstacle struct {
@@ -269,7 +271,7 @@ func (s *History) plan(k *kept, later map[string]bool, may func(Step) string) *P
 	}
 	p.closeSteps(may)
 	p.spareFolders(&w)
-	slices.SortFunc(p.Conflicts, byPath)
+	sortByPath(p.Conflicts)
 	return p
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
 	"codeagent/internal/git/dotgit"
@@ -257,7 +258,7 @@ func (c *Call) Changed() sandbox.Changes {
 		return sandbox.Changes{}
 	}
 	// New entries of a folder must be sorted in among the reported paths.
-	slices.SortFunc(f.List, func(a, b sandbox.Change) int { return strings.Compare(a.Path, b.Path) })
+	sort.Slice(f.List, func(i, j int) bool { return f.List[i].Path < f.List[j].Path })
 	f.Deleted, f.Overwritten, f.Unkept = f.gone.count()
 	return f.Changes
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sort"
 	"time"
 
 	"codeagent/hostfile"
@@ -43,7 +44,7 @@ func (s *Store) Sweep() {
 		list = append(list, one)
 		total += one.bytes
 	}
-	slices.SortFunc(list, func(a, b stored) int { return a.used.Compare(b.used) })
+	sort.Slice(list, func(i, j int) bool { return list[i].used.Before(list[j].used) })
 	for _, one := range list {
 		if s.now().Sub(one.used) < maxAge && total <= s.bounds.store {
 			return

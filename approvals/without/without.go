@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -195,7 +196,7 @@ func (m *Memory) List() []Entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := slices.Clone(m.entries)
-	slices.SortStableFunc(out, func(a, b Entry) int { return b.When.Compare(a.When) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].When.After(out[j].When) })
 	return out
 }
 

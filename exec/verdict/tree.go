@@ -1,8 +1,8 @@
 package verdict
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"codeagent/sandbox"
@@ -63,7 +63,7 @@ func newTree(e Evidence, denials []sandbox.Denial) *tree {
 	// The kernel gives out process IDs in rising order, and begins again at the bottom after the
 	// highest. Counting from the first process keeps the order of the starts. The first process itself
 	// comes last: by then it may have executed the last command.
-	slices.SortStableFunc(t.processes, func(a, b sandbox.Exit) int { return cmp.Compare(uint32(a.PID-t.root-1), uint32(b.PID-t.root-1)) })
+	sort.SliceStable(t.processes, func(i, j int) bool { return uint32(t.processes[i].PID-t.root-1) < uint32(t.processes[j].PID-t.root-1) })
 	return t
 }
 

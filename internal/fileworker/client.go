@@ -5,8 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"slices"
-	"strings"
+	"sort"
 	"sync"
 )
 
@@ -102,7 +101,7 @@ func (c *Client) ReadFile(path string, offset, limit int64) ([]byte, Info, error
 func (c *Client) ReadDirs(paths []string, limit int) ([]Listing, error) {
 	a, err := c.ask(&request{op: opList, paths: paths, limit: int64(limit)})
 	for _, l := range a.listings {
-		slices.SortFunc(l.Entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+		sort.Slice(l.Entries, func(i, j int) bool { return l.Entries[i].Name < l.Entries[j].Name })
 	}
 	return a.listings, err
 }

@@ -5,6 +5,7 @@ package keeper
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"codeagent/linuxsandbox/kernel"
@@ -27,7 +28,7 @@ import (
 // putAllBack attaches the copies, outer ones first.
 func (m *mounter) putAllBack() error {
 	all := slices.Concat(m.readable, m.writable)
-	slices.SortStableFunc(all, func(a, b tree) int { return strings.Compare(a.path, b.path) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].path < all[j].path })
 	var there []string // paths below replaced folders that have a mount point
 	for _, t := range all {
 		base := m.plan.Replaced(t.path)

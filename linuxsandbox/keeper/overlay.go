@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sort"
 	"strconv"
-	"strings"
 
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
@@ -52,7 +52,7 @@ func mountBase(overlays []spec.Overlay) error {
 		}
 		all = append(all, t)
 	}
-	slices.SortFunc(all, func(a, b tree) int { return strings.Compare(a.path, b.path) })
+	sort.Slice(all, func(i, j int) bool { return all[i].path < all[j].path })
 	for _, t := range all {
 		if err := t.putAt(t.path); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
 	"codeagent/approvals/rules"
@@ -109,8 +110,8 @@ var order = []rules.Decision{rules.Forbid, rules.Ask, rules.Allow, ""}
 // result returns the entries that are valid rules and are not affected by a loss.
 func (r *importer) result() Result {
 	var out Result
-	slices.SortStableFunc(r.entries, func(a, b entry) int {
-		return slices.Index(order, a.decision) - slices.Index(order, b.decision)
+	sort.SliceStable(r.entries, func(i, j int) bool {
+		return slices.Index(order, r.entries[i].decision) < slices.Index(order, r.entries[j].decision)
 	})
 	written := map[string]bool{}
 	for _, e := range r.entries {
@@ -134,7 +135,7 @@ func (r *importer) result() Result {
 			out.Rules++
 		}
 	}
-	slices.SortStableFunc(r.notes, func(a, b note) int { return a.line - b.line })
+	sort.SliceStable(r.notes, func(i, j int) bool { return r.notes[i].line < r.notes[j].line })
 	for _, n := range r.notes {
 		out.Notes = append(out.Notes, n.text)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -75,6 +76,6 @@ func commandsIn(dir, about string, read func(file string) ([]byte, error)) (out 
 		c.About = about + c.About
 		out = append(out, c)
 	}
-	slices.SortFunc(out, func(a, b prompts.Own) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out, errors.Join(errs...)
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -112,7 +113,7 @@ func beside(place string) (found []file) {
 			found = append(found, file{path, info})
 		}
 	}
-	slices.SortFunc(found, func(a, b file) int { return strings.Compare(a.path, b.path) })
+	sort.Slice(found, func(i, j int) bool { return found[i].path < found[j].path })
 	return found
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -36,7 +37,7 @@ func (ps Providers) Candidates(ctx context.Context) (out []Candidate) {
 			out = append(out, c)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Candidate) int { return ps.rank(a) - ps.rank(b) })
+	sort.SliceStable(out, func(i, j int) bool { return ps.rank(out[i]) < ps.rank(out[j]) })
 	return out
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -93,7 +94,7 @@ func (t Temp) Left() (out []Left) {
 		}
 		all -= most - max(looks, 0)
 	}
-	slices.SortFunc(out, func(a, b Left) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out
 }
 

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"sort"
 	"sync"
 
 	"codeagent/linuxsandbox/broker/notify"
@@ -176,7 +177,7 @@ func (e *Log) Refused() []sandbox.Denial {
 	for _, d := range e.kept {
 		list = append(list, *d)
 	}
-	slices.SortFunc(list, func(a, b sandbox.Denial) int { return a.Order - b.Order })
+	sort.Slice(list, func(i, j int) bool { return list[i].Order < list[j].Order })
 	return list
 }
 
