@@ -85,12 +85,12 @@ func fail(code int, stage string, err error) error {
 const ownMemory = 2 << 30
 
 // around is the policy of the side program that runs a module under p. A module starts no process; its memory is limited
-// by the side program, which copies it when it grows.
+// by the side program.
 func (b *Backend) around(p resolved.Policy) resolved.Policy {
 	limits := p.Limits
 	limits.Processes = 0
 	if limits.Memory > 0 {
-		limits.Memory = 2*limits.Memory + ownMemory
+		limits.Memory += ownMemory
 	}
 	if len(p.Programs) > 0 {
 		p = p.Starting(b.extra[:1])
@@ -185,23 +185,45 @@ func (b *Backend) look(ctx context.Context, p resolved.Policy, dir, name string)
 			return "", "", fail(sandbox.ExitCannotExec, "exec", fmt.Errorf("sandbox.allowed_programs does not list %s", path))
 		}
 	}
-	var code []byte
+	var head []byte
 	if err == nil {
-		code, err = hostfile.Read(ctx, path, maxModule)
+		head, sum, err = sumOf(ctx, path)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", "", fail(sandbox.ExitNotFound, "exec", err)
 	case err != nil:
-	case bytes.HasPrefix(code, magic):
-		hash := sha256.Sum256(code)
-		return path, hex.EncodeToString(hash[:]), nil
-	case bytes.HasPrefix(code, component):
+	case bytes.Equal(head, magic):
+		return path, sum, nil
+	case bytes.HasPrefix(head, component):
 		err = fmt.Errorf("%s is a component or of another version; modules of WASI preview 1 can run", path)
 	default:
 		err = fmt.Errorf("%s is not a WebAssembly module: it does not begin with \\0asm, and nothing else is run", path)
 	}
 	return "", "", fail(sandbox.ExitCannotExec, "exec", err)
+}
+
+// sumOf returns how the file path begins, and its SHA-256 if it may be a module.
+func sumOf(ctx context.Context, path string) (head []byte, sum string, err error) {
+	head = make([]byte, len(magic))
+	sum, err = hostfile.Within(ctx, func() (string, error) {
+		f, err := hostfile.Open(path)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		if _, err := io.ReadFull(f, head); err != nil || !bytes.Equal(head, magic) {
+			return "", nil
+		}
+		hash := sha256.New()
+		hash.Write(head)
+		n, err := io.Copy(hash, io.LimitReader(f, maxModule))
+		if err == nil && n == maxModule {
+			err = &hostfile.TooLargeError{Size: n, Most: maxModule}
+		}
+		return hex.EncodeToString(hash.Sum(nil)), err
+	})
+	return head, sum, err
 }
 
 // Limits of a compilation.

@@ -317,7 +317,7 @@ func TestLoop(t *testing.T) {
 	t.Logf("ended after %v", time.Since(begun))
 }
 
-// TestCache: a folder that others could write is refused; a module that was changed is another one.
+// TestCache: a folder that others could write is refused, and code that was compiled for another processor is not used.
 func TestCache(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o777); err != nil {
@@ -325,6 +325,21 @@ func TestCache(t *testing.T) {
 	}
 	if _, err := New([]string{"/extra", "dev"}, dir); err == nil || !strings.Contains(err.Error(), "other users can write") {
 		t.Errorf("%v", err)
+	}
+	b, programs := newBackend(t)
+	s := newScene(t)
+	b.(*Backend).cache = dir
+	for range 2 {
+		if status, out := sandboxtest.Output(t, b, sandbox.Policy{Write: roots(s.ws)}, s.command(programs, "hello")); status != (sandbox.Status{}) || out != "ok\n" {
+			t.Errorf("%+v %q", status, out)
+		}
+		kept, err := filepath.Glob(dir + "/dev-*/wazero-*/*")
+		if err != nil || len(kept) != 1 {
+			t.Fatal(kept, err)
+		}
+		if err := os.Rename(kept[0], kept[0]+"0"); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"codeagent/sandbox"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"github.com/tetratelabs/wazero/sys"
@@ -42,34 +43,40 @@ const page = 64 << 10
 
 func run(ctx context.Context, o order.Order, policy sandbox.Policy, argv []string) (int, error) {
 	const failed = sandbox.ExitCannotExec
-	code, err := os.ReadFile(o.Module)
-	if err != nil {
-		return failed, err
-	}
-	if sum := sha256.Sum256(code); hex.EncodeToString(sum[:]) != o.Sum {
-		return failed, errors.New("the module was changed while it was started")
-	}
-	config := wazero.NewRuntimeConfig().WithDebugInfoEnabled(false)
-	if cache, err := wazero.NewCompilationCacheWithDir(o.Cache); err == nil {
-		config = config.WithCompilationCache(cache)
-	}
+	config := wazero.NewRuntimeConfigCompiler().WithDebugInfoEnabled(false)
 	if policy.Limits.Memory > 0 {
 		config = config.WithMemoryLimitPages(uint32(min(max(policy.Limits.Memory/page, 1), 1<<16)))
 	}
-	r := wazero.NewRuntimeWithConfig(ctx, config)
-	compiled, err := r.CompileModule(ctx, code)
-	if err != nil {
-		return failed, fmt.Errorf("not a module that can run: %w", err)
-	}
-	takes, err := fits(compiled)
-	switch {
-	case err != nil:
-		return failed, err
-	case o.Compile:
+	if o.Compile {
+		code, err := read(o)
+		if err == nil {
+			err = keep(ctx, config, o.Cache, code)
+		}
+		if err != nil {
+			return failed, err
+		}
 		return 0, nil
-	case len(argv) > 1 && !takes:
-		return failed, fmt.Errorf("the module takes no arguments (it does not import args_get), and was given %q", argv[1:])
 	}
+	r, compiled, err := load(ctx, config, o.Cache)
+	if err != nil { // on a draft, or compiled by a processor with other features
+		var code []byte
+		if code, err = read(o); err == nil {
+			r, compiled, err = compile(ctx, config, "", code)
+		}
+	}
+	if err != nil {
+		return failed, err
+	}
+	if len(argv) > 1 {
+		takes, err := fits(compiled)
+		if err == nil && !takes {
+			err = fmt.Errorf("the module takes no arguments (it does not import args_get), and was given %q", argv[1:])
+		}
+		if err != nil {
+			return failed, err
+		}
+	}
+	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(allocate))
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, r); err != nil {
 		return failed, err
 	}
@@ -82,6 +89,15 @@ func run(ctx context.Context, o order.Order, policy sandbox.Policy, argv []strin
 		return trapped, errors.New(why)
 	}
 	return 0, nil
+}
+
+// read reads the module.
+func read(o order.Order) ([]byte, error) {
+	code, err := os.ReadFile(o.Module)
+	if sum := sha256.Sum256(code); err == nil && hex.EncodeToString(sum[:]) != o.Sum {
+		err = errors.New("the module was changed while it was started")
+	}
+	return code, err
 }
 
 // fits checks that a compiled module is a command of WASI preview 1. takes: it takes arguments.
