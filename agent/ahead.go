@@ -35,6 +35,8 @@ import (
 // Ahead configures what runs ahead.
 type Ahead struct {
 	Memory *patterns.Memory
+	// After is how long the model has to take before a call begins to run ahead.
+	After time.Duration
 	// Writes: commands that may change files run ahead too.
 	Writes bool
 	// Skill returns the name of the skill that a call reads, or "".
@@ -91,6 +93,11 @@ var errNotAhead = errors.New("it cannot run ahead")
 
 func (h *ahead) run(ctx context.Context, most time.Duration) error {
 	cfg := h.turn.agent.cfg
+	select {
+	case <-time.After(cfg.Ahead.After):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	planned, err := cfg.Tools.Plan(h.call)
 	if err != nil {
 		return err
@@ -103,6 +110,10 @@ func (h *ahead) run(ctx context.Context, most time.Duration) error {
 		return errNotAhead
 	}
 	h.mu.Lock()
+	if h.over { // the call came first
+		h.mu.Unlock()
+		return errNotAhead
+	}
 	h.action, h.from = action, time.Now()
 	h.mu.Unlock()
 	trial, err := cfg.stage().RunAhead(ctx, planned, policy, most)
@@ -136,13 +147,14 @@ func (h *ahead) take(ctx context.Context, c *toolCall) *tools.Trial {
 	if h == nil || c.own || c.model.Name != h.call.Name || !patterns.Same(c.model.Arguments, h.call.Arguments) {
 		return nil
 	}
-	h.since = time.Now()
 	h.mu.Lock()
-	action, left := h.action, h.took
-	if !h.from.IsZero() { // on a draft it takes a little longer
-		left = h.took*5/4 - time.Since(h.from)
-	}
+	action, from := h.action, h.from
 	h.mu.Unlock()
+	if from.IsZero() {
+		return h.end(false) // it does not begin any more
+	}
+	h.since = time.Now()
+	left := h.took*5/4 - time.Since(from) // on a draft it takes a little longer
 	if left >= h.took {
 		left = 0
 	}

@@ -52,10 +52,10 @@ func newForesight(t testing.TB, replies func(f *foresight, workspace string) []s
 	return f
 }
 
-// learned teaches the memory what follows an edit.
+// learned teaches the memory what follows an edit. It takes so long that a test ends only if no call waits in vain.
 func (f *foresight) learned(tool, arguments string) {
 	for range 9 {
-		f.memory.Saw(patterns.StepOf(patterns.Ran{Tool: "apply_patch"}), "", patterns.Followed{Tool: tool, Arguments: arguments, Took: 10 * time.Second, Tools: 100 * time.Second})
+		f.memory.Saw(patterns.StepOf(patterns.Ran{Tool: "apply_patch"}), "", patterns.Followed{Tool: tool, Arguments: arguments, Took: 1000 * time.Hour, Tools: 10_000 * time.Hour})
 	}
 }
 
@@ -119,6 +119,7 @@ func TestRunsAhead(t *testing.T) {
 		{name: "a job", predicted: `{"command":"echo x >>log","background":true}`, quiet: true, none: true},
 		{name: "no such tool", predicted: `{"nothing":"of it"}`, quiet: true, none: true},
 		{name: "only reads may run ahead", change: func(c *agent.Config) { c.Ahead.Writes = false }, quiet: true},
+		{name: "a model that answers sooner", change: func(c *agent.Config) { c.Ahead.After = 1000 * time.Hour }, quiet: true},
 		{name: "a hook", change: func(c *agent.Config) {
 			c.Hooks = hooks.New(hooks.Options{Hooks: []hooks.Hook{{Event: hooks.BeforeTool, Command: "true"}}, Run: func(_ context.Context, _ hooks.Hook, _ sandbox.Policy, _ []byte) hooks.Exit { return hooks.Exit{} }})
 		}, quiet: true},

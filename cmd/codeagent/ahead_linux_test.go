@@ -136,7 +136,7 @@ func TestPatternsOfEarlierSessions(t *testing.T) {
 		if err := errors.Join(os.Mkdir(other, 0o777), os.Chmod(other, 0o777)); err != nil {
 			t.Fatal(err)
 		}
-		if use := u.session(t, 0, later("other", 3), "-C", other); use.Hits+use.Misses != 0 {
+		if use := u.session(t, 100*time.Millisecond, later("other", 3), "-C", other); use.Hits+use.Misses != 0 {
 			t.Errorf("another folder knows it: %+v", use)
 		}
 		fold()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"codeagent/agent"
 	"codeagent/approvals"
@@ -14,6 +15,10 @@ import (
 	"codeagent/patterns"
 	"codeagent/sandbox"
 )
+
+// runsAfter is how long a model takes before a call runs ahead of it: about as long as a run that nothing uses delays the
+// call. So that costs nothing with a model that answers at once, and at most doubles the time of any other.
+const runsAfter = 50 * time.Millisecond
 
 // ahead is what the agent runs ahead of the model; nil: nothing.
 func (ses *Session) ahead() *agent.Ahead {
@@ -44,7 +49,7 @@ func (ses *Session) ahead() *agent.Ahead {
 		}
 		return ws.FoldPatterns(context.Background(), "")
 	})
-	return &agent.Ahead{Memory: ses.memory, Writes: mode == "drafts", Skill: skill}
+	return &agent.Ahead{Memory: ses.memory, After: runsAfter, Writes: mode == "drafts", Skill: skill}
 }
 
 // keepLearned adds what was learned to the journal, in a session that is kept.
