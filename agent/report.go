@@ -20,7 +20,7 @@ import (
 func Started(a approvals.Action) event.ToolStarted {
 	e := event.ToolStarted{CallID: a.CallID, Tool: a.Tool, Kind: a.Kind.Shown(), Title: a.Title, Folder: a.Folder, Paths: a.Paths}
 	if a.Kind == word.KindCommand {
-		e.Command = a.Command
+		e.Command, e.Backend = a.Command, a.Backend
 	}
 	if s := a.Server; s != nil {
 		e.Server = &event.ServerCall{Server: s.Server, Tool: s.Tool, Arguments: s.Arguments}

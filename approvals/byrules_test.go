@@ -158,3 +158,55 @@ func TestAHostForFetchesStaysClosedToCommands(t *testing.T) {
 		t.Errorf("a held call: %+v %v", grant, err)
 	}
 }
+
+// TestBackendByRules: a command runs in the backend for which it was planned, or not at all, also where a rule comes or goes
+// between the plan and the answer.
+func TestBackendByRules(t *testing.T) {
+	const box, other = "[[command]]\nwords = [\"npm\"]\nbackend = \"box\"\n", "[[command]]\nwords = [\"go\"]\nbackend = \"other\"\n"
+	g := newGate(Untrusted, confined(), withRules(t, box+other))
+	plan := func(line string) Action {
+		a := command(line, Wish{})
+		var err error
+		if a.Backend, err = g.BackendOf(line); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	sent, own := plan("npm test"), plan("make")
+	if sent.Backend != "box" || own.Backend != "" {
+		t.Errorf("%q, %q", sent.Backend, own.Backend)
+	}
+	if _, err := g.BackendOf("npm test; go test"); err == nil || !strings.Contains(err.Error(), "rules.toml:1 and rules.toml:4") {
+		t.Error(err)
+	}
+	if _, _, err := g.Helper(Helper{Name: "h"}).Decide(sent); err == nil || !strings.Contains(err.Error(), "helpers run nothing") {
+		t.Error(err)
+	}
+	_, asked, err := g.Decide(sent)
+	if err != nil || asked == nil {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	permit, err := g.Settle(asked, Answer{Decision: Once})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := permit.Policy(sent); err != nil {
+		t.Error(err)
+	}
+	moved := sent
+	moved.Backend = ""
+	if _, err := permit.Policy(moved); err == nil {
+		t.Error("the permit holds for another backend")
+	}
+	if _, _, err := g.Decide(moved); err == nil || !strings.Contains(err.Error(), "make the call again") {
+		t.Error(err)
+	}
+	_, asked, err = g.Decide(sent)
+	if err != nil || asked == nil {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	g.Ledger().SetRules(nil)
+	if _, err := g.Settle(asked, Answer{Decision: Once}); err == nil || !strings.Contains(err.Error(), "make the call again") {
+		t.Error(err)
+	}
+}

@@ -261,6 +261,18 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 	return Permit{}, g.put(q), nil
 }
 
+// BackendOf returns the backend that rules choose for a command; "" is that of the session. The error is a *Refusal.
+func (g *Gate) BackendOf(command string) (string, error) {
+	if g.opts.Refresh != nil {
+		g.opts.Refresh()
+	}
+	name, refusal := decide.BackendBy(g.ledger.state().Rules.Command(command))
+	if refusal != nil {
+		return "", refused(refusal)
+	}
+	return name, nil
+}
+
 // Foresee returns the policy under which a would run now. ok is false if a question or a refusal would come first, or a
 // would run without a sandbox. Nothing is asked, counted or granted.
 func (g *Gate) Foresee(a Action) (p sandbox.Policy, ok bool) {

@@ -124,6 +124,8 @@ type ToolStarted struct {
 	Paths []string
 	// Own: the person runs the command, to see what it prints.
 	Own bool
+	// Backend is where a rule runs the command; "" is the backend of the session.
+	Backend string
 }
 
 // ServerCall is a call of a tool of an MCP server. Tool is the server's own name for it, and

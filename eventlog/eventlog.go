@@ -140,7 +140,7 @@ func (l *Log) Observe(e event.Event) {
 	case event.Retrying:
 		l.add(warn, "retry", "attempt", e.Number(), "delay", e.Delay, "error", e.Message)
 	case event.ToolStarted:
-		l.add(debug, "tool call started", "call", e.CallID, "tool", e.Tool, "title", e.Title, "command", e.Command, "folder", e.Folder)
+		l.add(debug, "tool call started", "call", e.CallID, "tool", e.Tool, "title", e.Title, "command", e.Command, "backend", e.Backend, "folder", e.Folder)
 		if s := e.Server; s != nil {
 			l.add(debug, "mcp call", "call", e.CallID, "server", s.Server, "tool", s.Tool, "arguments", s.Arguments)
 		}

@@ -81,7 +81,7 @@ type Runner struct {
 	buffers sync.Pool
 	keeping sync.Map // results of Observes, by Policy.Unconfined
 	spills  *spillRoom
-	live    commands
+	live    *commands
 }
 
 // New returns a Runner.
@@ -92,9 +92,21 @@ func New(o Options) *Runner {
 	if o.Trees == nil {
 		o.Trees = new(Trees)
 	}
-	r := &Runner{options: o, spills: newSpillRoom(o)}
+	return newRunner(o, newSpillRoom(o), new(commands))
+}
+
+func newRunner(o Options, spills *spillRoom, live *commands) *Runner {
+	r := &Runner{options: o, spills: spills, live: live}
 	r.buffers.New = func() any { return new([copyBytes]byte) }
 	return r
+}
+
+// In returns a runner that confines commands by another backend, and shares all else with r: what Revoke takes back, it
+// takes from the commands of both.
+func (r *Runner) In(b resolved.Backend) *Runner {
+	o := r.options
+	o.Backend = b
+	return newRunner(o, r.spills, r.live)
 }
 
 // Command is one command to run.

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -26,7 +27,7 @@ func (l *Jobs) Run(ctx context.Context, p sandbox.Policy, b Background, sink Sin
 	j := &Job{about: b, held: held, ctx: life, cancel: func() { cancel(nil) }, done: make(chan struct{}), back: back, tell: l.tell}
 	c := b.Command
 	c.Tap, c.listens = j.take, j.listens
-	if j.running, err = l.runner.begin(ctx, p, c, sink); err != nil {
+	if j.running, err = cmp.Or(b.In, l.runner).begin(ctx, p, c, sink); err != nil {
 		cancel(nil)
 		return nil, so, err
 	}

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,8 @@ type Background struct {
 	// Command is what runs. Its Timeout is the wall limit: 0 means none, and MaxBackground
 	// is the most. Its Holder is used until Start returns; later refused calls fail at once.
 	Command
+	// In runs the command, nil: the runner of the Jobs does. It comes of that by Runner.In.
+	In *Runner
 	// Text is the command as shown to a person.
 	Text string
 	// Ended, if set, is called once when all processes are gone and before the end is
@@ -154,7 +157,7 @@ func (l *Jobs) begin(ctx context.Context, p sandbox.Policy, b Background, held *
 	}
 	defer l.starting.Done()
 	b.By = fmt.Sprintf("job %d (%s)", id, short.Cut(b.Text, namedText))
-	s, err := l.runner.background(ctx, p, b, held, id, l.tell)
+	s, err := cmp.Or(b.In, l.runner).background(ctx, p, b, held, id, l.tell)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.begun--

@@ -105,7 +105,7 @@ func (l *Jobs) Revoke(id int, back sandbox.Revocation) (sandbox.RevokeResult, bo
 	if j == nil || !j.lives() {
 		return sandbox.RevokeResult{}, false
 	}
-	live := &l.runner.live
+	live := l.runner.live
 	live.mu.Lock()
 	j.running.taken = append(j.running.taken, back)
 	live.mu.Unlock()

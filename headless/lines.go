@@ -97,6 +97,7 @@ type item struct {
 	Text string `json:"text,omitempty"`
 	// command_execution
 	Command    string           `json:"command,omitempty"`
+	Backend    string           `json:"backend,omitempty"`
 	Output     *string          `json:"aggregated_output,omitempty"`
 	ExitCode   *int             `json:"exit_code,omitempty"`
 	Signal     string           `json:"signal,omitempty"`
@@ -381,7 +382,7 @@ func (l *lines) toolStarted(e event.ToolStarted) []line {
 	switch {
 	case e.Kind == word.KindCommand:
 		empty := ""
-		it.Type, it.Command, it.Output = "command_execution", e.Command, &empty
+		it.Type, it.Command, it.Backend, it.Output = "command_execution", e.Command, e.Backend, &empty
 	case e.Kind == word.KindEdit:
 		it.Type = "file_change"
 	case e.Kind == word.KindServer && e.Server != nil:

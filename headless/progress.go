@@ -55,6 +55,9 @@ func (p *progress) print(e event.Event) {
 	case event.ToolStarted:
 		p.of = e.CallID
 		p.line("1", "%s", e.Title)
+		if e.Backend != "" {
+			p.line("2", "  in the backend %s", e.Backend)
+		}
 		if s := e.Server; s != nil && s.Arguments != "{}" {
 			p.line("2", "  sends %s", short.Cut(s.Arguments, argumentsShown))
 		}

@@ -69,8 +69,9 @@ func withoutEscalation(spec model.ToolSpec) model.ToolSpec {
 
 type shellTool struct {
 	paths
-	jobs  *exec.Jobs // if nil, no command can run in the background
-	shell string
+	jobs    *exec.Jobs // if nil, no command can run in the background
+	shell   string
+	backend func(command string) (string, error)
 	// patches: a command that is a patch is planned as a patch, see shell_patch.go.
 	patches bool
 	apart   bool // each stream has a pipe
@@ -111,10 +112,16 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 			return t.planPatch(c, folder, wish)
 		}
 	}
+	var backend string
+	if t.backend != nil {
+		if backend, err = t.backend(a.Command); err != nil {
+			return nil, err
+		}
+	}
 	action := approvals.Action{
 		Tool: "shell", Kind: word.KindCommand, Title: "$ " + oneLine(a.Command),
 		Command: a.Command, Folder: folder, Argv: []string{t.shell, "-c", a.Command}, Wish: wish,
-		Background: a.Background, Independent: a.Independent,
+		Background: a.Background, Independent: a.Independent, Backend: backend,
 	}
 	command := func(s Stage) exec.Command {
 		var stderr exec.Sink
@@ -135,11 +142,11 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 			}
 		}
 		run := func(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (Result, error) {
-			return runShell(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command})
+			return runShell(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command, In: s.in})
 		}
 		if a.Background {
 			run = func(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (Result, error) {
-				return startBackground(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command}, wait)
+				return startBackground(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command, In: s.in}, wait)
 			}
 		}
 		r, err := run(ctx, p, s, c)

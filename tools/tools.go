@@ -70,6 +70,8 @@ type Call interface {
 // Stage is the environment in which a call runs.
 type Stage struct {
 	Exec *exec.Runner
+	// In returns the runner of commands that a rule sends to the backend with that name.
+	In func(name string) (*exec.Runner, error)
 	// Fetch gets pages from the web; nil: no pages can be fetched.
 	Fetch Fetcher
 	// Output, if set, receives a command's output as it arrives.
@@ -95,6 +97,8 @@ type Stage struct {
 	Undo *undo.History
 	// kept is the record of this call in Undo; nil without Undo.
 	kept recorder
+	// in is the runner of the backend that a rule chose for this call; mostly nil.
+	in *exec.Runner
 	// paused: everything else of the session is stopped while the call runs.
 	paused bool
 	// check, if set, is made right before the start.
@@ -198,6 +202,8 @@ type Options struct {
 	Disabled map[string]bool
 	// Shell is the absolute path of bash or sh.
 	Shell string
+	// Backend returns the backend that rules choose for a command, "" for that of the session. Nil: there are no rules.
+	Backend func(command string) (string, error)
 	// Apart: commands have a pipe for each stream.
 	Apart bool
 	// Ripgrep is the absolute path of rg; empty where it is missing.
@@ -231,7 +237,7 @@ type Set struct {
 // All returns every tool; those in o.Disabled are disabled.
 func All(o Options) *Set {
 	paths := paths{o.Files, o.Workspace, o.Temp}
-	shell := &shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, apart: o.Apart, patches: !o.Disabled["apply_patch"]}
+	shell := &shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, backend: o.Backend, apart: o.Apart, patches: !o.Disabled["apply_patch"]}
 	s := &Set{disabled: o.Disabled, outside: o.Outside, others: o.External, tools: []tool{
 		describe("shell", shellExample, shell.plan),
 		describe("apply_patch", applyPatchExample, (&applyPatchTool{paths}).plan),
@@ -355,6 +361,15 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 		}
 	}
 	defer func() { r.sayUndoable(c.action) }()
+	if name := c.action.Backend; name != "" {
+		if s.in, err = s.In(name); err != nil {
+			return Result{}, fmt.Errorf("%s: a rule sends this to the backend %s: %w", c.action.Tool, show(name), err)
+		}
+		s.Exec, s.Lab = s.in, nil
+		defer func() {
+			r = r.With("\n[backend] A rule ran this in the backend " + name + ", whose programs and files may be others.")
+		}()
+	}
 	if edit := c.action.Kind == word.KindEdit; s.Undo != nil && (edit || c.action.Confined()) {
 		kept := s.Undo.Call()
 		defer func() {

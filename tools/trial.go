@@ -44,7 +44,7 @@ type Drafts struct {
 // CanTry reports whether c is a command that Try can run.
 func (s Stage) CanTry(c Call) bool {
 	own, ok := c.(*call)
-	return ok && own.command != nil && s.Drafts != nil && s.Drafts.Can()
+	return ok && own.command != nil && own.action.Backend == "" && s.Drafts != nil && s.Drafts.Can()
 }
 
 // Try runs the command of c on a draft under p.
@@ -62,7 +62,7 @@ func (s Stage) Try(ctx context.Context, c Call, p sandbox.Policy) (*Trial, error
 // not go on after it.
 func (s Stage) CanRunAhead(c Call) bool {
 	own, ok := c.(*call)
-	return ok && (own.repeats || own.command != nil && !own.action.Background && own.action.Wish.Empty()) && s.Drafts != nil && s.Drafts.Can()
+	return ok && (own.repeats || own.command != nil && !own.action.Background && own.action.Wish.Empty() && own.action.Backend == "") && s.Drafts != nil && s.Drafts.Can()
 }
 
 // RunAhead runs c on a draft under p at the lowest priority, before anybody makes the call. most bounds its time.

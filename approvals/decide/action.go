@@ -45,6 +45,8 @@ type Action struct {
 	Running Job
 	// Server is set for a call of a tool of an MCP server.
 	Server *ServerCall
+	// Backend is where a command runs that a rule sends to another backend than that of the session; "" for all else.
+	Backend string
 }
 
 // Shares reports whether the call may run beside others of its answer: it only reads, as far as is known,

@@ -36,6 +36,11 @@ func (s State) CommandRules(a Action) (ByRules, *Refusal) {
 		return ByRules{}, nil
 	}
 	j := s.Rules.Command(text)
+	if a.Kind == word.KindCommand && j.Decision != rules.Forbid {
+		if refusal := s.placed(a, j); refusal != nil {
+			return ByRules{}, refusal
+		}
+	}
 	if j.Rule == nil || j.Decision == rules.Allow && a.Kind == word.KindInput {
 		return ByRules{}, nil
 	}
@@ -45,6 +50,34 @@ func (s State) CommandRules(a Action) (ByRules, *Refusal) {
 		return by, refuse("the rule at %s forbids this: %s", by.Place, short.Cut(j.Rule.Reason, MaxReason))
 	}
 	return by, nil
+}
+
+// placed refuses a command that was planned for another backend than the rules choose now.
+func (s State) placed(a Action, j rules.Judgement) *Refusal {
+	name, refusal := BackendBy(j)
+	switch {
+	case refusal != nil:
+		return refusal
+	case name != a.Backend:
+		return refuse("the rules changed meanwhile, and with them the backend of this command: make the call again")
+	case name != "" && s.Helper: // it could meet programs of the session there
+		return refuse("a rule sends this to the backend %s, where helpers run nothing", Show(name))
+	}
+	return nil
+}
+
+// BackendBy returns the backend that rules choose for a command; "" is that of the session.
+func BackendBy(j rules.Judgement) (string, *Refusal) {
+	switch {
+	case j.Backend == nil:
+		return "", nil
+	case j.Other != nil:
+		return "", &Refusal{
+			Reason: fmt.Sprintf("rules send parts of this line to different backends (%s:%d and %s:%d)", Show(j.Backend.File), j.Backend.Line, Show(j.Other.File), j.Other.Line),
+			Advice: "Make it two calls.",
+		}
+	}
+	return j.Backend.Backend, nil
 }
 
 // overwritesByRule reports whether allow rules explicitly name the options of each git push that

@@ -37,6 +37,8 @@ type Question struct {
 	Text   []string `json:"text,omitempty"`
 	Into   []string `json:"into,omitempty"`
 	Folder string   `json:"folder,omitempty"`
+	// Backend is where a rule runs the command; "" is the backend of the session.
+	Backend string `json:"backend,omitempty"`
 	// Always says what the answer always decides, Rule is the text that it saves.
 	Always []string `json:"always,omitempty"`
 	Rule   []string `json:"rule,omitempty"`
@@ -137,7 +139,7 @@ func (q *Question) action(r approvals.Request) (long bool) {
 		q.Does = ""
 		return false
 	}
-	q.Text, q.Folder = Quoted(text, 0), row(a.Folder)
+	q.Text, q.Folder, q.Backend = Quoted(text, 0), row(a.Folder), row(a.Backend)
 	if long = !r.GrantOnly && len(text) > wholeBytes; long || r.GrantOnly {
 		q.Text = shortened(q.Text)
 	}
@@ -198,6 +200,9 @@ func (q Question) Words() string {
 	block("into", "|", q.Into)
 	if q.Folder != "" {
 		line("in: %s", q.Folder)
+	}
+	if q.Backend != "" {
+		line("backend: %s", q.Backend)
 	}
 	block("reason, in the model's words", ">", q.Reason)
 	return strings.TrimRight(b.String(), "\n")

@@ -44,6 +44,7 @@ type commandEntry struct {
 	Match    []string `toml:"match"`
 	NotMatch []string `toml:"not_match"`
 	Exact    bool     `toml:"exact"`
+	Backend  string   `toml:"backend"`
 	scope
 }
 
@@ -226,11 +227,15 @@ func (p *parser) add(at where, in scope, fill func(*Rule)) {
 }
 
 func (p *parser) command(r *Rule, e commandEntry) {
-	r.Decision, r.Reason, r.Exact, r.match, r.notMatch = e.Decision, e.Reason, e.Exact, e.Match, e.NotMatch
+	r.Decision, r.Reason, r.Exact, r.Backend, r.match, r.notMatch = e.Decision, e.Reason, e.Exact, e.Backend, e.Match, e.NotMatch
 	if e.Exact && e.Decision != Allow {
 		p.fail("exact", "only an allow can be exact: what asks or forbids also applies to what is added")
 	}
-	p.decided(e.Decision, e.Reason)
+	if e.Backend == "" {
+		p.decided(e.Decision, e.Reason)
+	} else if e.Decision != None || e.Reason != "" || e.Exact {
+		p.fail("backend", "a rule chooses a backend, or it decides: write two rules")
+	}
 	for _, word := range e.Words {
 		list, ok := word.([]any)
 		if !ok {
@@ -373,19 +378,27 @@ func (r *Rule) Examples() (out []Example) {
 	set := Join([]*Rule{r})
 	for _, line := range r.match {
 		e := Example{Key: "match", Line: line}
-		if j := set.Command(line); j.Decision != r.Decision {
+		if j := set.Command(line); !r.applies(j) {
 			e.Problem = fmt.Sprintf("the rule does not match %q%s", short.Head(line, 200), because(j))
 		}
 		out = append(out, e)
 	}
 	for _, line := range r.notMatch {
 		e := Example{Key: "not_match", Line: line}
-		if j := set.Command(line); j.Decision == r.Decision {
+		if r.applies(set.Command(line)) {
 			e.Problem = fmt.Sprintf("the rule matches %q", short.Head(line, 200))
 		}
 		out = append(out, e)
 	}
 	return out
+}
+
+// applies reports whether the rule, alone, says what j is.
+func (r *Rule) applies(j Judgement) bool {
+	if r.Backend != "" {
+		return j.Backend == r
+	}
+	return j.Decision == r.Decision
 }
 
 func because(j Judgement) string {

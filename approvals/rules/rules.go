@@ -12,6 +12,10 @@
 //	decision = "forbid"
 //	reason   = "releases are made by CI"            # the model reads this
 //
+//	[[command]]
+//	words    = ["cargo"]
+//	backend  = "rust"                               # runs in this backend of config.toml, and decides nothing
+//
 //	[[path]]                                        # paths and hosts can only be allowed
 //	project  = "~/src/app"                          # every rule: only there; expires = 2026-12-31: only until then
 //	paths    = ["~/notes"]
@@ -80,6 +84,8 @@ type Rule struct {
 	// further words.
 	Words [][]string
 	Exact bool
+	// Backend, if set, is where the commands run. Such a rule has no decision.
+	Backend string
 	// Paths are absolute, and Access is what is allowed there. Hosts have a port.
 	Paths  []string
 	Access Access
@@ -166,6 +172,9 @@ type Judgement struct {
 	// Opaque says why no rule can allow the command; empty if one could.
 	Opaque string
 	Parts  []Part
+	// Backend is the rule that chooses a backend, nil: none does. Other is one that chooses another backend for the
+	// same line.
+	Backend, Other *Rule
 }
 
 // Command judges a command line for bash.
@@ -178,7 +187,40 @@ func (s *Set) Command(line string) Judgement {
 	j := Judgement{Opaque: opaque}
 	s.permit(&j, plain)
 	s.restrict(&j, line, parsed)
+	s.place(&j, line, parsed)
 	return j
+}
+
+// place chooses the backend of the line: by the longest rule for each program that the line itself names, wherever it
+// stands there. What a program starts stays where that runs.
+func (s *Set) place(j *Judgement, line string, parsed *syntax.File) {
+	if len(line) > MaxLine || !slices.ContainsFunc(s.all, func(r *Rule) bool { return r.Backend != "" }) {
+		return
+	}
+	if parsed == nil {
+		parsed, _ = parse(line) // what was read before an error counts
+	}
+	syntax.Walk(parsed, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		var found *Rule
+		words := wordsOf(call)
+		for _, r := range s.begun(words[0]) {
+			if r.Backend != "" && words[0] != unknown && mayBegin(r.Words, words) && (found == nil || len(r.Words) > len(found.Words)) {
+				found = r
+			}
+		}
+		switch {
+		case found == nil:
+		case j.Backend == nil:
+			j.Backend = found
+		case j.Backend.Backend != found.Backend:
+			j.Other = found
+		}
+		return true
+	})
 }
 
 // permit allows the judgement if each part is allowed.
@@ -251,7 +293,7 @@ func (s *Set) restrict(j *Judgement, line string, parsed *syntax.File) {
 // strictest returns the strictest ask or forbid for words. program: the first of them is a
 // program's name, also if it is unknown.
 func (s *Set) strictest(words []string, program bool) (found *Rule) {
-	candidates := s.first[base(words[0])]
+	candidates := s.begun(words[0])
 	if words[0] == unknown && program {
 		candidates = slices.DeleteFunc(slices.Clone(s.all), func(r *Rule) bool { return len(r.Words) < 2 })
 	}
@@ -261,6 +303,14 @@ func (s *Set) strictest(words []string, program bool) (found *Rule) {
 		}
 	}
 	return found
+}
+
+// begun returns the rules whose first word is a program's name, or the last part of its path.
+func (s *Set) begun(program string) []*Rule {
+	if name := base(program); name != program {
+		return slices.Concat(s.first[name], s.first[program])
+	}
+	return s.first[program]
 }
 
 // mayBegin reports whether words may begin a command of the rule: options may stand between

@@ -216,6 +216,11 @@ decision = "forbid"
 reason = "never"
 
 [[command]]
+words = ["/opt/tool"]
+decision = "forbid"
+reason = "never"
+
+[[command]]
 words = ["date", "now"]
 decision = "allow"
 expires = 2020-01-01
@@ -234,6 +239,9 @@ expires = 2020-01-01
 		{"terraform apply", Ask},
 		{"echo hi; terraform plan", Ask},
 		{"/opt/bin/terraform plan", Ask},
+		{"/opt/tool x", Forbid},
+		{"env /opt/tool", Forbid},
+		{"tool x", None},
 		{"git 'push' \"--force\"", Forbid},
 		{"git push $FLAGS", Forbid},
 		{"git status", None},
@@ -357,6 +365,9 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 		{"[[host]]\nhosts = [\"*.com\"]\n", `r:2:1: host "*.com": it would stand for names of many owners; at least two parts of a name follow the star, as in *.example.com`},
 		{"[[host]]\nhosts = [\"example.com:443\"]\naccess = \"read\"\n", `r:3:1: access is "read"; for hosts it can only be fetch`},
 		{"[[command]]\nwords = [\"a\"]\ndecision = \"ask\"\nexact = true\n", `r:4:1: only an allow can be exact`},
+		{"[[command]]\nwords = [\"a\"]\ndecision = \"ask\"\nbackend = \"x\"\n", `r:4:1: a rule chooses a backend, or it decides: write two rules`},
+		{"[[command]]\nwords = [\"a\"]\nbackend = \"x\"\nnot_match = [\"b a\", \"b; a\"]\n", `r:4:1: the rule matches "b; a"`},
+		{"[[command]]\nwords = [\"a\"]\nbackend = \"x\"\nmatch = [\"b a\"]\n", `r:4:1: the rule does not match "b a"`},
 		{"[[command]\n", "r:1:"},
 		{"[[command]]\nwords = 3\n", "r:2:9: this value cannot be of the type integer"},
 		{"[[command]]\nwords = [\"a\"]\nreason = [1]\n", "r:3:10: this value cannot be of the type array"},
@@ -435,5 +446,34 @@ func TestRulesAreWrittenAsTheyAreRead(t *testing.T) {
 	}
 	if got := string(Without(text, list[0])); strings.Contains(got, "ls") || !strings.Contains(got, "npm") || !strings.Contains(got, "# mine") {
 		t.Errorf("without the first rule:\n%s", got)
+	}
+}
+
+// TestBackend: a rule places a line by the programs that the line itself names.
+func TestBackend(t *testing.T) {
+	box := &Rule{Words: [][]string{{"npm"}}, Backend: "box"}
+	s := set(t, string(box.TOML())+string((&Rule{Words: [][]string{{"npm"}, {"run"}, {"host"}}, Backend: "host"}).TOML())+string((&Rule{Words: [][]string{{"go"}}, Backend: "host"}).TOML())+string((&Rule{Words: [][]string{{"./x.wasm"}}, Backend: "host"}).TOML())+
+		"[[command]]\nwords = [\"npm\"]\ndecision = \"ask\"\n")
+	if got := s.Rules()[0].String(); got != "run npm in the backend box" {
+		t.Error(got)
+	}
+	for line, want := range map[string]string{
+		"npm install": "box", "true && npm i | cat": "box", "for x in a; do npm test $x; done": "box", "echo $(npm root)": "box", "A=1 'n'pm x &": "box", "/usr/bin/npm x": "box", "npm $X": "box",
+		"echo ü; npm x": "box", "npm --silent run host": "host", "npm run host": "host", "npm run host; go vet": "host", "f() { npm x; }": "box", "npm x <<E\ngo vet\nE": "box",
+		"./x.wasm 1": "host", "x.wasm": "", "cat <<E\nnpm\nE": "", "grep npm x": "", "env npm x": "", "bash -c 'npm x'": "", "$X npm": "", "echo npm": "", "npmx": "", "": "", "npm x; go vet": "box|host", "npm x " + strings.Repeat("x", MaxLine): "",
+	} {
+		j, got := s.Command(line), ""
+		if j.Backend != nil {
+			got = j.Backend.Backend
+		}
+		if j.Other != nil {
+			got += "|" + j.Other.Backend
+		}
+		if got != want || j.Rule != nil && j.Rule.Backend != "" {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+	if j := Join([]*Rule{box}).Command("npm x"); j.Decision != None || j.Rule != nil {
+		t.Errorf("a rule for a backend decides: %+v", j)
 	}
 }

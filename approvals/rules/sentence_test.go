@@ -40,6 +40,7 @@ func TestSentence(t *testing.T) {
 		{"Hosts", "From now on commands and fetches may connect to a.example:443, [::1]:80" + always, host, func(r *Rule) { r.Hosts = append(r.Hosts[:1:1], sandbox.HostPort{Host: "::1", Port: 80}) }},
 		{"Tool", "From now on every tool of the server mail may be called without a question" + always, tool, func(r *Rule) { r.Tool = "mail__*" }},
 		{"Described", "From now on the tool mail__send may be called without a question while the server describes it as 1f0c" + always, tool, func(r *Rule) { r.Described = "1f0c" }},
+		{"Backend", `From now on the command "git status|diff", whatever words follow, runs in the backend "my box"` + always, Rule{Words: command.Words}, func(r *Rule) { r.Backend = "my box" }},
 	} {
 		said := func() string {
 			return Sentence([]*Rule{&c.of}, func(p string) string { return strings.Replace(p, "/home/u", "~", 1) })

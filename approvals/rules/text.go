@@ -29,6 +29,9 @@ func (r *Rule) String() string {
 		of = append(of, "the tool "+r.Tool)
 	}
 	out := string(r.Decision) + " " + strings.Join(of, " ")
+	if r.Backend != "" {
+		out = "run " + strings.Join(of, " ") + " in the backend " + plainOrQuoted(r.Backend)
+	}
 	if r.Project != "" {
 		out += " in " + r.Project
 	}
@@ -103,6 +106,9 @@ func (r *Rule) says(show func(path string) string) string {
 	} else {
 		what += ", whatever words follow,"
 	}
+	if r.Backend != "" {
+		return what + " runs in the backend " + plainOrQuoted(r.Backend)
+	}
 	out := map[Decision]string{Allow: what + " may " + may + " without a question", Ask: what + " may " + may + " only after a question", Forbid: what + " may not " + may}[r.Decision]
 	if r.Described != "" {
 		out += " while the server describes it as " + plainOrQuoted(r.Described)
@@ -136,7 +142,8 @@ func (r *Rule) TOML() []byte {
 		Exact     bool     `toml:"exact,omitempty"`
 		Reason    string   `toml:"reason,omitempty"`
 		Project   string   `toml:"project,omitempty"`
-	}{Paths: r.Paths, Access: r.Access, Exact: r.Exact, Reason: r.Reason, Project: r.Project, Tool: r.Tool, Described: r.Described}
+		Backend   string   `toml:"backend,omitempty"`
+	}{Backend: r.Backend, Paths: r.Paths, Access: r.Access, Exact: r.Exact, Reason: r.Reason, Project: r.Project, Tool: r.Tool, Described: r.Described}
 	for _, alternatives := range r.Words {
 		if len(alternatives) == 1 {
 			entry.Words = append(entry.Words, alternatives[0])

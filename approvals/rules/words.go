@@ -299,6 +299,17 @@ func (r *reader) text(line string, depth int) {
 }
 
 func (r *reader) call(n *syntax.CallExpr, depth int) {
+	words := wordsOf(n)
+	if len(words) == 0 {
+		return
+	}
+	// In a text within the line, "$X" may come from the reading of the text itself.
+	r.whole = r.whole && (words[0] != unknown || depth > 0)
+	r.visit(words, depth > 0)
+}
+
+// wordsOf returns the words of a command; those that are not literal are unknown.
+func wordsOf(n *syntax.CallExpr) []string {
 	words := make([]string, 0, len(n.Args))
 	for _, w := range n.Args {
 		text, literal := wordText(w)
@@ -307,12 +318,7 @@ func (r *reader) call(n *syntax.CallExpr, depth int) {
 		}
 		words = append(words, text)
 	}
-	if len(words) == 0 {
-		return
-	}
-	// In a text within the line, "$X" may come from the reading of the text itself.
-	r.whole = r.whole && (words[0] != unknown || depth > 0)
-	r.visit(words, depth > 0)
+	return words
 }
 
 // nested reads a word that may be a script for another program.

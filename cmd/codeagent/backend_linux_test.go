@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"codeagent/internal/attack"
+	"codeagent/internal/machine"
 	"codeagent/internal/scripted"
 	"codeagent/sandbox"
 )
@@ -144,6 +146,66 @@ func TestWasm(t *testing.T) {
 		}
 		if _, err := os.Lstat(u.work + "/made"); err == nil {
 			t.Error("something else ran")
+		}
+	})
+}
+
+// TestBackendByRule: a rule sends commands to the backend that it names, which says once what it does not enforce. Nothing
+// stands in for one that does not work, and a line runs in one backend.
+func TestBackendByRule(t *testing.T) {
+	t.Parallel()
+	const first = "cat /proc/1/cmdline; echo ran > ~/outside; echo ran > made" // names process 1
+	const native, bwrap = "linux-sandbox-helper", "/proc/self/fd/"
+	rule := func(words, backend string) string {
+		return fmt.Sprintf("[[command]]\nwords = [%q]\nbackend = %q\n", words, backend)
+	}
+	eachUser(t, func(t *testing.T, u user) {
+		rows := []struct {
+			rules, call string
+			flags       []string
+			in          string // the command line of process 1 begins so; "": nothing runs
+			says        string
+		}{
+			{"", first, nil, native, ""},
+			{rule("cat", "bwrap"), first, nil, bwrap, "the backend bwrap, to which a rule sends commands, does not enforce everything"},
+			{rule("cat", "old"), "for i in 1; do " + first + "; done", []string{"-cbackends.old.kind=bwrap"}, bwrap, ""},
+			{rule("cat", "bwrap"), "if true; then /bin/'cat' /proc/1/cmdline; fi; echo ran > made", nil, bwrap, ""},
+			{rule("cat", "native"), first, nil, native, ""},
+			{rule("cat", "native"), first, []string{"--backend", "bwrap"}, native, ""},
+			{rule("touch", "bwrap"), "grep touch /proc/1/cmdline; " + first, nil, native, ""},
+			{rule("cat", "bwrap") + rule("head", "native"), first + "; head made", nil, "", "parts of this line to different backends"},
+			{rule("cat", "bwrap") + "[[command]]\nwords = [\"cat\"]\ndecision = \"forbid\"\nreason = \"because\"\n", first, nil, "", "forbids this: because"},
+			{rule("cat", "box"), first, []string{"-cbackends.box.kind=container", "-csandbox.fallback=warn"}, "", "image"},
+			{rule("cat", "bwrap"), first, []string{"--draft"}, "", "works on a draft"},
+			{rule("cat", "bwrap"), first, []string{"-csandbox.required_layers=[\"landlock\"]"}, "", "required_layers"},
+		}
+		for _, c := range sampled(rows, machine.Sample(t, 4)) {
+			u.put(t, map[string]string{"home/.config/codeagent/rules.toml": c.rules})
+			_ = os.Remove(u.work + "/made")
+			srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall(c.call)}}, scripted.Reply{Calls: []scripted.Call{shellCall("cat made")}}, scripted.Reply{Text: "done"})
+			cmd := u.codeagent(append([]string{"exec", "--json", "-m", "test", "go on"}, c.flags...)...)
+			cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+			r := run1(t, cmd)
+			if _, err := os.Stat(u.work + "/made"); (err == nil) != (c.in != "") && !slices.Contains(c.flags, "--draft") {
+				t.Errorf("%+v: made: %v; %v", c, err, r)
+			}
+			if _, err := os.Stat(u.home + "/outside"); err == nil {
+				t.Fatalf("%+v: written outside", c)
+			}
+			body := string(srv.Requests()[1].Body)
+			told := body[strings.LastIndex(body, `"role":"tool"`):] // the result for the model
+			if !strings.Contains(r.stdout, `"aggregated_output":"`+c.in) || !strings.Contains(r.stdout+told, c.says) || strings.Count(r.stdout, "does not enforce everything") > 1 {
+				t.Errorf("%+v: %v", c, r)
+			}
+			if strings.Contains(told, "[backend] A rule ran this in the backend") != (c.in == bwrap || c.in != "" && strings.Contains(c.rules, `"native"`)) {
+				t.Errorf("%+v: %s", c, told)
+			}
+		}
+		u.put(t, map[string]string{"home/.config/codeagent/rules.toml": "\n" + rule("cat", "nowhere")})
+		cmd := u.codeagent("exec", "-m", "test", "go on")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL=http://localhost:1")
+		if r := run1(t, cmd); r.code != 2 || !strings.Contains(r.stderr, `rules.toml:2: there is no backend "nowhere"`) {
+			t.Errorf("%v", r)
 		}
 	})
 }

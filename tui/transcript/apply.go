@@ -229,7 +229,7 @@ func (t *Transcript) applyTool(e event.Event) {
 }
 
 func (t *Transcript) startTool(e event.ToolStarted) call {
-	on := call{tool: &tool{kind: e.Kind, title: e.Title, command: e.Command, folder: e.Folder, started: t.now(), workspace: t.session.Folder, server: e.Server, own: e.Own}}
+	on := call{tool: &tool{kind: e.Kind, title: e.Title, command: e.Command, folder: e.Folder, started: t.now(), workspace: t.session.Folder, server: e.Server, own: e.Own, backend: e.Backend}}
 	if e.Kind == word.KindRead {
 		on.at = t.startRead(on.tool)
 	} else {

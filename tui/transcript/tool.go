@@ -48,6 +48,7 @@ func (c Canvas) most() int {
 type tool struct {
 	kind                   word.Kind
 	title, command, folder string
+	backend                string
 	started                time.Time
 	workspace              string
 	server                 *event.ServerCall // nil: it is no call of a server
@@ -170,6 +171,9 @@ func (t *tool) head(c Canvas) []string {
 			beside = append(lines, c.wrap(status...)...)
 		}
 		lines = beside
+	}
+	if t.backend != "" {
+		lines = append(lines, c.row(paint.Dim.Span("in the backend "+t.backend))...)
 	}
 	if c.open && t.folder != "" && t.folder != t.workspace {
 		lines = append(lines, c.row(paint.Dim.Span("in "+paint.Tilde(t.folder, c.Home)))...)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -217,6 +218,11 @@ func (ses *Base) open(ctx context.Context, s cli.Stdio) (err error) {
 	if err != nil {
 		return err
 	}
+	for _, r := range own {
+		if _, err := ws.Config.BackendKind(r.Backend); r.Backend != "" && err != nil {
+			return cli.Usage(fmt.Errorf("%s:%d: %w", r.File, r.Line, err))
+		}
+	}
 	ses.project = ws.ProjectRules(ctx, own)
 	ses.Extensions = extensions.Read(ctx, ws)
 	configured := configured(o, ses.Extensions, ws.Config)
@@ -388,7 +394,7 @@ func Join(base *Base, screen Face) *Session {
 	}
 	options := tools.Options{
 		Workspace: ses.Workspace.Folder, Files: files, Temp: Temp(ses).Path,
-		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Apart: ses.Workspace.Config.Streams == config.Apart, Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs, Unsaved: ses.Options.Unsaved,
+		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Backend: ses.Gate.BackendOf, Apart: ses.Workspace.Config.Streams == config.Apart, Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs, Unsaved: ses.Options.Unsaved,
 		Outside: func() bool { return !ses.Gate.Model().NoOutside }, Findings: ses.Options.Findings, Helpers: true, Draft: ses.apart.draft,
 	}
 	if ses.Options.ToolsOnly {
@@ -411,7 +417,7 @@ func Join(base *Base, screen Face) *Session {
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Context()), CompactAt: int(ses.Workspace.Config.Context.At), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
-		Stage:    tools.Stage{Exec: ses.Workspace.Runner, Drafts: ses.drafts(), Lab: ses.Workspace.Lab(), Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Process.Version), Inquire: ses.face.Inquire, Asking: ses.Options.Attended, Mode: mode},
+		Stage:    tools.Stage{Exec: ses.Workspace.Runner, In: ses.in, Drafts: ses.drafts(), Lab: ses.Workspace.Lab(), Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Process.Version), Inquire: ses.face.Inquire, Asking: ses.Options.Attended, Mode: mode},
 		Frontend: ses.face, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, Bounds: ses.Options.Bounds, Schema: ses.Options.Schema, Reviewer: ses.reviewer,
 		Parallel:     exec.AtOnce,
 		Search:       ses.Workspace.Config.MaySearch(),
@@ -465,6 +471,15 @@ func Join(base *Base, screen Face) *Session {
 	}
 	ses.describe(ses.chosen)
 	return ses
+}
+
+// in is workspace.In, and says once what the backend does not enforce.
+func (ses *Session) in(name string) (*exec.Runner, error) {
+	r, weak, err := ses.Workspace.In(name)
+	if len(weak) > 0 {
+		ses.face.Emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("the backend %s, to which a rule sends commands, does not enforce everything (codeagent doctor --backend %s): %s", name, name, strings.Join(weak, ", "))})
+	}
+	return r, err
 }
 
 // prompter returns the function that writes the system text for the model of a gate, with facts that do not

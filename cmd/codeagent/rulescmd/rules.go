@@ -119,6 +119,14 @@ func check(ctx context.Context, s cli.Stdio, f cli.Flags, line string) error {
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s\n", verdict)
+	for _, r := range []*rules.Rule{j.Backend, j.Other} {
+		if r != nil {
+			fmt.Fprintf(&out, "in the backend %s  <- %s: %s\n", visible.Line(r.Backend), where(r), visible.Line(r.String()))
+		}
+	}
+	if j.Other != nil {
+		fmt.Fprintln(&out, "it does not run: a line runs in one backend")
+	}
 	if j.Opaque != "" {
 		fmt.Fprintf(&out, "no rule can allow it: %s\n", j.Opaque)
 	}

@@ -111,16 +111,9 @@ func (m *member) begin() {
 
 // weaknesses says what the server's own backend does not enforce, and that of the session would.
 func (m *member) weaknesses(r *exec.Runner) error {
-	e, err := r.Enforcement(m.box.policy)
+	ids, err := m.all.options.Workspace.Weaker(r, m.all.options.Workspace.System(), m.box.policy)
 	if err != nil {
 		return err
-	}
-	usual, _ := m.all.options.Workspace.System().Enforcement(m.box.policy)
-	var ids []string
-	for _, w := range e.Weaknesses {
-		if !usual.Weak(w.ID) {
-			ids = append(ids, w.ID)
-		}
 	}
 	if len(ids) == 0 {
 		return nil

@@ -80,10 +80,10 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 		}
 		if err == nil {
 			backend, ws.MadeGit = ws.linux, func() []string {
-				return madeGit(ws.Paths.MadeGit, ws.Folder, sandbox.PathsOf(ws.Policy.Write), ws.linux.MadeGit())
+				return madeGit(ws.Paths.MadeGit, ws.Folder, sandbox.PathsOf(ws.Policy.Write), append(ws.linux.MadeGit(), ws.others.MadeGit()...))
 			}
 			real := ws.linux // what is made on a draft is in no folder
-			ws.AtClose(func() error { return noteMadeGit(ws.Paths.MadeGit, real.MadeGit()) })
+			ws.AtClose(func() error { return noteMadeGit(ws.Paths.MadeGit, append(real.MadeGit(), ws.others.MadeGit()...)) })
 		}
 	case runtime.GOOS == "darwin":
 		backend = seatbelt.New(seatbelt.Options{})

@@ -69,6 +69,7 @@ type Workspace struct {
 	native bool
 	// modules, if set, makes a backend whose commands are WebAssembly modules in the given sandbox of the system.
 	modules func(inner resolved.Backend) resolved.Backend
+	others  others
 	closers []func() error
 	// recorded is what commands of earlier sessions could write. Live returns the policy with
 	// this session's grants; nil before there is a gate.
@@ -137,6 +138,7 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 	}
 	ws.AtClose(remove)
 	ws.AtClose(ws.git.settle)
+	ws.AtClose(ws.others.close)
 	go ws.Paths.SweepTemp() // nothing waits for it
 	ws.Place = config.Place{
 		Workspace: ws.Folder, Home: ws.Stdio.Env("HOME"), Paths: ws.Paths, Own: OwnPrograms(), Temp: temp, Files: ws.Files, Ground: ws.recorded, Program: ws.Program,
@@ -219,28 +221,14 @@ func (ws *Workspace) ApartOn(name string) (r *exec.Runner, over func(), err erro
 	if name == "" {
 		return ws.ApartAsSystem()
 	}
-	kind, err := ws.Config.BackendKind(name)
+	of, made, err := ws.another(name)
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case ws.Draft != nil:
-		return nil, nil, fmt.Errorf("the session works on a draft, and the backend %s would not", name)
-	case kind == config.Native && (ws.native || ws.modules != nil):
-		return ws.ApartAsSystem()
-	case ws.linux == nil:
-		return nil, nil, fmt.Errorf("the backend %s beside that of the session takes Linux", name)
-	case kind == config.Wasm:
-		modules, err := ws.onlyModules()
-		if err != nil {
-			return nil, nil, err
-		}
-		return ws.apart(modules)
+	case made != nil:
+		return runnerOf(ws, made, nil, nil), func() { _ = made.Close() }, nil
 	}
-	made, err := ws.ready(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	return runnerOf(ws, made, nil, nil), func() { _ = made.Close() }, nil
+	return ws.apart(of)
 }
 
 func asSystem(system resolved.Backend) resolved.Backend { return system }
