@@ -16,6 +16,7 @@ type Memory struct {
 	book          Book // nil: kept was not read yet
 	fresh         []Observation
 	tools, wasted time.Duration
+	late          time.Duration // wasted on calls that came, but not when their run was over
 }
 
 // New returns the memory of a session in the folder project. What mask changes holds a secret, and is not learned. kept
@@ -45,7 +46,9 @@ func (m *Memory) Saw(step Step, skill string, f Followed) {
 		return
 	}
 	m.read()
-	m.book.Add(o)
+	if m.book.Add(o); m.book[o.Key].Again {
+		m.late += f.Wasted
+	}
 	m.fresh = append(m.fresh, o)
 }
 
@@ -86,7 +89,8 @@ func (m *Memory) Fresh() []Observation {
 const wasteOf = 4
 
 // Next predicts the call that follows step under skill, and how long it takes. allowed is how long it may run ahead:
-// what is not used never takes more than its part of the time that tools of this session have run.
+// what is not used never takes more than its part of the time that tools of this session have run. Where runs of the right
+// call were of no use, as on a busy machine, that has to be twice their time, so that it is enough or is seldom tried.
 func (m *Memory) Next(step Step, skill string) (tool, arguments string, took, allowed time.Duration, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,5 +101,5 @@ func (m *Memory) Next(step Step, skill string) (tool, arguments string, took, al
 	}
 	took, allowed = p.Took.Duration(), m.tools/wasteOf-m.wasted
 	tool, arguments, ok = step.Fill(p.Call)
-	return tool, arguments, took, allowed, ok && took <= allowed
+	return tool, arguments, took, allowed, ok && max(took, 2*m.late) <= allowed
 }

@@ -144,6 +144,18 @@ func TestAllowance(t *testing.T) {
 	if _, _, _, _, ok := m.Next(step, ""); ok {
 		t.Error("predicted beyond the allowance")
 	}
+	late := learned
+	late.Tools, late.Wasted = 4*time.Second, time.Second
+	m.Saw(step, "", late) // leaves 500 ms
+	for _, c := range []struct {
+		tools time.Duration
+		ok    bool
+	}{{5 * time.Second, false}, {time.Second, true}} { // 1,750 ms, 2 s
+		m.Saw(Step{}, "", Followed{Tools: c.tools})
+		if _, _, took, allowed, ok := m.Next(step, ""); ok != c.ok || took > allowed {
+			t.Errorf("after a run of 1 s of the right call that was of no use: %v of %v, %v", took, allowed, ok)
+		}
+	}
 }
 
 // TestSecretsAreNotLearned: neither a call nor a kind of step with a secret, also where JSON spells it in another way.
