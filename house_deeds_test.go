@@ -90,7 +90,7 @@ var exceptions = []exception{
 	{"linuxsandbox/netns", []string{"unix.Open", "unix.Syscall"}, "opens the namespaces of a keeper in /proc; bind and connect with addresses as bytes"},
 	{"backends/wasm/module", []string{"unix.*"}, "makes the calls of a module: it acts on folders that it has opened and judged"},
 	{"backends/wasm/module/run.go", []string{"os.ReadFile"}, "reads the module in the sandbox, where its sum is compared"},
-	{"backends/wasm/module/skeleton.go", []string{"os.ReadFile", "os.WriteFile", "os.Rename", "filepath.Glob"}, "keeps and reads compiled code, in the sandbox, in the folder of one module"},
+	{"backends/wasm/module/skeleton.go", []string{"os.ReadFile", "os.Open", "os.WriteFile", "os.Rename", "filepath.Glob"}, "keeps and reads compiled code, in the sandbox, in the folder of one module"},
 	{"patterns/store/priority_linux.go", []string{"unix.Syscall"}, "ioprio_set, which x/sys/unix does not wrap"},
 	{"seatbelt", []string{"os.*", "filepath.EvalSymlinks"}, "macOS: looks at paths of the policy, and tries a profile in a folder of its own; it runs the system's /usr/bin/sandbox-exec and /bin/ps"},
 	{"undo/look.go", []string{"unix.Fstatat", "unix.Readlinkat"}, "looks below folders that it holds open over many paths"},

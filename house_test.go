@@ -345,7 +345,7 @@ var doors = []door{
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
 	{"os/signal", []string{"cmd/codeagent", "cmd/codeagent/acpcmd", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/mcpcmd", "cmd/codeagent/screen", "tui/terminal"}, "signals are the program's, not a library's; doctor tries to send one, screen waits for SIGCONT after Ctrl+Z, terminal for SIGWINCH, exec, acp and mcp take SIGPIPE"},
 	{"html/template", nil, "it escapes prompts"},
-	{"unsafe", []string{"linuxsandbox", "linuxsandbox/keeper", "linuxsandbox/broker/notify", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/control"}, "for system calls that x/sys/unix does not wrap"},
+	{"unsafe", []string{"linuxsandbox", "linuxsandbox/keeper", "linuxsandbox/broker/notify", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/control", "backends/wasm/module"}, "for system calls that x/sys/unix does not wrap; the memory of a module is mapped at an address"},
 	{"C", nil, "both programs are built without cgo"},
 }
 

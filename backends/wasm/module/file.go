@@ -33,11 +33,6 @@ func (o *file) Stat() (wasi.Stat_t, sys.Errno) {
 	return statOf(&st), errno
 }
 
-func (o *file) Dev() (uint64, sys.Errno) {
-	st, errno := o.stat()
-	return uint64(st.Dev), errno
-}
-
 func (o *file) Ino() (wasi.Inode, sys.Errno) {
 	st, errno := o.stat()
 	return st.Ino, errno

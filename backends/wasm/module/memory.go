@@ -1,6 +1,10 @@
 package module
 
 import (
+	"fmt"
+	"os"
+	"unsafe"
+
 	"github.com/tetratelabs/wazero/experimental"
 	"golang.org/x/sys/unix"
 )
@@ -8,12 +12,21 @@ import (
 // memory is that of a module: addresses for all that it may take. It never moves, so no growth copies it.
 type memory []byte
 
-func allocate(_, most uint64) experimental.LinearMemory {
-	all, err := unix.Mmap(-1, 0, int(most), unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		return memory(nil)
+// allocator makes memory that begins as image does, which may be nil. Without memory the process ends.
+func allocator(image *os.File) experimental.MemoryAllocatorFunc {
+	return func(_, most uint64) experimental.LinearMemory {
+		all, err := unix.Mmap(-1, 0, int(max(most, 1)), unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		if err == nil && image != nil {
+			var info os.FileInfo
+			if info, err = image.Stat(); err == nil && info.Size() > 0 {
+				_, err = unix.MmapPtr(int(image.Fd()), 0, unsafe.Pointer(&all[0]), uintptr(info.Size()), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_FIXED)
+			}
+		}
+		if err != nil {
+			panic(fmt.Errorf("memory of the module: %w", err))
+		}
+		return memory(all)
 	}
-	return memory(all)
 }
 
 // Reallocate is part of experimental.LinearMemory, as is Free.

@@ -57,9 +57,10 @@ func run(ctx context.Context, o order.Order, policy sandbox.Policy, argv []strin
 		}
 		return 0, nil
 	}
-	r, compiled, err := load(ctx, config, o.Cache)
+	r, compiled, image, err := load(ctx, config, o.Cache)
 	if err != nil { // on a draft, or compiled by a processor with other features
 		var code []byte
+		image = nil
 		if code, err = read(o); err == nil {
 			r, compiled, err = compile(ctx, config, "", code)
 		}
@@ -76,7 +77,7 @@ func run(ctx context.Context, o order.Order, policy sandbox.Policy, argv []strin
 			return failed, err
 		}
 	}
-	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(allocate))
+	ctx = experimental.WithMemoryAllocator(ctx, allocator(image))
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, r); err != nil {
 		return failed, err
 	}

@@ -2,7 +2,6 @@ package module
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -16,23 +15,30 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// wazero decodes and validates a whole module before it looks for what it compiled of it. So the folder of a module has
-// a skeleton too: the same module, but each function is "unreachable". What was compiled of the module is kept
-// under the key of the skeleton. No command can write that folder, as is needed for the compiled code itself.
+// wazero decodes and validates a whole module before it looks for what it compiled of it, and copies its data twice. So
+// the folder of a module has a skeleton too: the same module, but each function is "unreachable". What was compiled of
+// the module is kept under the key of the skeleton. Data lies in an image of the memory, which is mapped. No command can
+// write that folder, as is needed for the compiled code itself.
 
-// skeletonName is in the folder of a module.
-const skeletonName = "skeleton.wasm"
+// Files in the folder of a module.
+const (
+	skeletonName = "skeleton.wasm"
+	imageName    = "memory"
+)
 
 // load finds in dir what keep left there. An error: dir has nothing for this machine.
-func load(ctx context.Context, config wazero.RuntimeConfig, dir string) (wazero.Runtime, wazero.CompiledModule, error) {
+func load(ctx context.Context, config wazero.RuntimeConfig, dir string) (r wazero.Runtime, compiled wazero.CompiledModule, image *os.File, err error) {
 	code, err := os.ReadFile(filepath.Join(dir, skeletonName))
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		image, err = os.Open(filepath.Join(dir, imageName))
 	}
-	// A context that has ended ends compilation by workers, so the skeleton itself is never compiled, and cannot run.
-	ctx, cancel := context.WithCancel(experimental.WithCompilationWorkers(ctx, 2))
-	cancel()
-	return compile(ctx, config, dir, code)
+	if err == nil {
+		// A context that has ended ends compilation by workers, so the skeleton itself is never compiled, and cannot run.
+		ctx, cancel := context.WithCancel(experimental.WithCompilationWorkers(ctx, 2))
+		cancel()
+		r, compiled, err = compile(ctx, config, dir, code)
+	}
+	return r, compiled, image, err
 }
 
 // compile compiles a module, or takes from dir what was compiled; dir is "" for none.
@@ -63,7 +69,7 @@ func keep(ctx context.Context, config wazero.RuntimeConfig, dir string, code []b
 	if err != nil {
 		return err
 	}
-	bones := skeleton(code)
+	bones, image := skeleton(code)
 	if _, _, err := compile(ctx, config, dir, bones); err != nil {
 		return err
 	}
@@ -72,25 +78,25 @@ func keep(ctx context.Context, config wazero.RuntimeConfig, dir string, code []b
 	if len(from) != 1 || len(to) != 1 {
 		return errors.New("wazero kept no compiled code")
 	}
-	if err := os.Rename(from[0], to[0]); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, skeletonName), bones, 0o600)
+	return errors.Join(os.Rename(from[0], to[0]), os.WriteFile(filepath.Join(dir, imageName), image, 0o600),
+		os.WriteFile(filepath.Join(dir, skeletonName), bones, 0o600))
 }
 
 // Sections of a module, by number.
 const (
 	customSection    = 0
+	memorySection    = 5
 	codeSection      = 10
 	dataSection      = 11
 	dataCountSection = 12
 )
 
-// skeleton is made of a valid module.
-func skeleton(code []byte) []byte {
+// skeleton is made of a valid module. The image may be empty.
+func skeleton(code []byte) (bones, image []byte) {
 	const header = 8
-	out := slices.Clone(code[:header])
-	numbered := false // by instructions, which need the section
+	bones = slices.Clone(code[:header])
+	var size uint64 // of the memory at first
+	plain := true   // no instruction names data
 	for rest := code[header:]; len(rest) > 0; {
 		id := rest[0]
 		var content []byte
@@ -98,70 +104,53 @@ func skeleton(code []byte) []byte {
 		switch id {
 		case customSection:
 			continue
+		case memorySection:
+			if content[0] == 1 { // memory, then its flags and pages
+				pages, _ := binary.Uvarint(content[2:])
+				size = pages * page
+			}
 		case codeSection:
 			count, _ := binary.Uvarint(content)
 			body := []byte{3, 0, 0x00, 0x0b} // its size, no locals, unreachable, end
 			content = append(binary.AppendUvarint(nil, count), bytes.Repeat(body, int(count))...)
 		case dataCountSection:
-			numbered = true
+			plain = false
 		case dataSection:
-			if !numbered {
-				content = join(content)
-			}
-		}
-		out = appendVector(append(out, id), content)
-	}
-	return out
-}
-
-// segment is data at an address of the memory, which is zero before.
-type segment struct {
-	at   uint64
-	data []byte
-}
-
-// near is the most zeros between two segments that cost less than a segment.
-const near = 256
-
-// join makes one segment of those that are near each other: a program in Go has 30,000. What is not plain or overlaps
-// stays as it is.
-func join(content []byte) []byte {
-	count, n := binary.Uvarint(content)
-	rest := content[n:]
-	segments := make([]segment, count)
-	for i := range segments {
-		if len(rest) < 2 || rest[0] != 0 || rest[1] != 0x41 { // memory 0, i32.const
-			return content
-		}
-		at, n := binary.Uvarint(rest[2:])
-		if rest[2+n] != 0x0b || at>>(7*n-1) != 0 { // end; a negative number
-			return content
-		}
-		segments[i].at = at
-		segments[i].data, rest = vector(rest[2+n+1:])
-	}
-	slices.SortFunc(segments, func(a, b segment) int { return cmp.Compare(a.at, b.at) })
-	var joined []segment
-	for _, s := range segments {
-		if len(joined) > 0 {
-			last := &joined[len(joined)-1]
-			end := last.at + uint64(len(last.data))
-			if s.at < end {
-				return content
-			}
-			if gap := s.at - end; gap <= near {
-				last.data = append(append(last.data, make([]byte, gap)...), s.data...)
+			if all, ok := imageOf(content, size); plain && ok {
+				image = all
 				continue
 			}
 		}
-		joined = append(joined, segment{s.at, slices.Clone(s.data)})
+		bones = appendVector(append(bones, id), content)
 	}
-	out := binary.AppendUvarint(nil, uint64(len(joined)))
-	for _, s := range joined {
-		out = append(out, 0, 0x41, byte(s.at)|0x80, byte(s.at>>7)|0x80, byte(s.at>>14)|0x80, byte(s.at>>21)|0x80, byte(s.at>>28), 0x0b)
-		out = appendVector(out, s.data)
+	return bones, image
+}
+
+// maxImage is the largest image.
+const maxImage = 64 << 20
+
+// imageOf returns what a data section makes of a memory; not ok if that is not so before a run.
+func imageOf(content []byte, size uint64) (image []byte, ok bool) {
+	count, n := binary.Uvarint(content)
+	rest := content[n:]
+	for range count {
+		if rest[0] != 0 || rest[1] != 0x41 { // memory 0, i32.const
+			return nil, false
+		}
+		at, n := binary.Uvarint(rest[2:])
+		if rest[2+n] != 0x0b || at>>(7*n-1) != 0 { // end; a negative number
+			return nil, false
+		}
+		var data []byte
+		data, rest = vector(rest[2+n+1:])
+		end := at + uint64(len(data))
+		if end > min(size, maxImage) {
+			return nil, false
+		}
+		image = append(image, make([]byte, max(end, uint64(len(image)))-uint64(len(image)))...)
+		copy(image[at:], data)
 	}
-	return out
+	return image, true
 }
 
 // vector returns the bytes that begin with their number, and what comes after them.
