@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +22,6 @@ import (
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/extensions"
-	"codeagent/cmd/codeagent/instructions"
 	"codeagent/cmd/codeagent/languages"
 	"codeagent/cmd/codeagent/providers"
 	"codeagent/cmd/codeagent/servers"
@@ -43,7 +41,6 @@ import (
 	"codeagent/model/chat"
 	"codeagent/model/tour"
 	"codeagent/patterns"
-	"codeagent/prompts"
 	"codeagent/sandbox"
 	sessions "codeagent/session"
 	"codeagent/tools"
@@ -405,14 +402,7 @@ func Join(base *Base, screen Face) *Session {
 	}
 	set := tools.All(options)
 	ses.tools = set
-	facts := prompts.Session{
-		Workspace: ses.Workspace.Folder, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.Workspace.Shell(), Date: time.Now().Format(time.DateOnly),
-		Preset: ses.Workspace.Config.Sandbox.Mode, Enforcement: ses.Workspace.Enforcement, Attended: ses.Options.Attended,
-	}
-	if s := ses.Options.Schema; s != nil {
-		facts.Schema = string(s.JSON)
-	}
-	facts.Evidence, _ = ses.Workspace.Evidence()
+	facts := ses.facts()
 	prompt := ses.prompter()
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
@@ -442,19 +432,7 @@ func Join(base *Base, screen Face) *Session {
 	}
 	id := ses.Record.join(&cfg)
 	cfg.PublishAt = publishAt(id)
-	cfg.Hooks = hooks.New(hooks.Options{
-		Hooks: ses.Extensions.Hooks, Session: id, Folder: ses.Workspace.Folder,
-		Run: func(ctx context.Context, h hooks.Hook, p sandbox.Policy, stdin []byte) hooks.Exit {
-			p, err := ses.Workspace.HookPolicy(p)
-			ended := hooks.Exit{Err: err}
-			if err == nil {
-				options.Recorded(ctx, p, cfg.Stage, func(o sandbox.ChangeObserver) {
-					ended = ses.Workspace.RunHook(ctx, p, o, h, stdin)
-				})
-			}
-			return ended
-		},
-	})
+	cfg.Hooks = ses.hooks(id, options, cfg.Stage)
 	if ses.earlier != nil {
 		cfg.Answers = &agent.Answers{Memory: ses.earlier, Scope: ses.scope}
 	}
@@ -482,32 +460,21 @@ func (ses *Session) in(name string) (*exec.Runner, error) {
 	return r, err
 }
 
-// prompter returns the function that writes the system text for the model of a gate, with facts that do not
-// change. Helpers may call it at the same time.
-func (ses *Session) prompter() func(facts prompts.Session, gate *approvals.Gate, runner *exec.Runner, preset string, set *tools.Set) string {
-	unknown := sync.OnceFunc(func() {
-		if words := ses.trusted().Words(); words != "" {
-			ses.face.Emit(event.Notice{Level: word.LevelWarning, Text: words})
-		}
+// hooks runs the user's hooks. /undo restores what they change, as of a call under o and stage.
+func (ses *Session) hooks(id string, o tools.Options, stage tools.Stage) *hooks.Set {
+	return hooks.New(hooks.Options{
+		Hooks: ses.Extensions.Hooks, Session: id, Folder: ses.Workspace.Folder,
+		Run: func(ctx context.Context, h hooks.Hook, p sandbox.Policy, stdin []byte) hooks.Exit {
+			p, err := ses.Workspace.HookPolicy(p)
+			ended := hooks.Exit{Err: err}
+			if err == nil {
+				o.Recorded(ctx, p, stage, func(changes sandbox.ChangeObserver) {
+					ended = ses.Workspace.RunHook(ctx, p, changes, h, stdin)
+				})
+			}
+			return ended
+		},
 	})
-	guides := instructions.New(ses.Workspace, ses.Gate.Base, ses.face.Emit)
-	var writing sync.Mutex
-	return func(facts prompts.Session, gate *approvals.Gate, runner *exec.Runner, preset string, set *tools.Set) string {
-		writing.Lock()
-		defer writing.Unlock()
-		// The live one, with session grants. If it cannot be had, no command runs under it either.
-		if live, err := runner.Resolve(gate.Base()); err == nil {
-			facts.Policy = live
-		}
-		facts.NoOutside, facts.Preset = gate.Model().NoOutside, preset
-		present := gate.Mode()
-		facts.Mode, facts.Refused = string(present), gate.Refused()
-		facts.Held = ses.Options.Attended && ses.Workspace.NotHeldUnder(present) == ""
-		facts.Git = ses.checkedOut()
-		unknown()
-		facts.Instructions, facts.Tools = guides.Current(), set.Names()
-		return prompts.System(facts)
-	}
 }
 
 // languages are the language servers that may be started; nil: none.
