@@ -2,14 +2,19 @@ package draft_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"codeagent/draft"
 	"codeagent/exec"
+	"codeagent/internal/attack"
+
+	"golang.org/x/sys/unix"
 )
 
 // look runs a script on a draft that records what it looks up.
@@ -142,5 +147,49 @@ func TestReadSet(t *testing.T) {
 	many := p.look(t, "i=0; while [ $i -lt 20100 ]; do i=$((i+1)); test -e n$i; done")
 	if why := many.Stale(nil); !strings.Contains(why, "more names") {
 		t.Errorf("too many names: %q", why)
+	}
+}
+
+// envHidden names the file that hide opens, in a process of TestMain.
+const envHidden = "DRAFT_TEST_HIDDEN"
+
+// hide opens a file by a name in a mapping that can only be written, and then by none.
+func hide(name string) error {
+	page, err := unix.Mmap(-1, 0, unix.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return err
+	}
+	at := unix.AT_FDCWD
+	if copy(page, name); os.Getenv(envHidden+"_SEEN") == "" {
+		err = unix.Mprotect(page, unix.PROT_WRITE)
+	}
+	if _, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(at), uintptr(unsafe.Pointer(&page[0])), unix.O_RDONLY, 0, 0, 0); err == nil && errno != 0 {
+		err = errno
+	}
+	if _, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(at), 0, unix.O_RDONLY, 0, 0, 0); errno != unix.EFAULT {
+		err = errors.Join(err, fmt.Errorf("a name at address 0: %v", errno))
+	}
+	return err
+}
+
+// TestHiddenName: the kernel opens a file by a name that the broker cannot read. The draft then has not seen all.
+func TestHiddenName(t *testing.T) {
+	p := newPlace(t)
+	name := filepath.Join(p.ws, "a")
+	probe := filepath.Join(p.ws, "probe")
+	attack.CopyFile(t, os.Args[0], probe)
+	if err := os.WriteFile(name, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run := envHidden + "=" + name + " " + probe + " && echo opened >" + p.ws + "/out"
+	for _, seen := range []string{"yes", ""} {
+		d := p.look(t, envHidden+"_SEEN="+seen+" "+run)
+		changes := p.changes(t, d)
+		if len(changes) != 1 {
+			t.Fatalf("the file was not opened: %+v", changes)
+		}
+		if why := d.Stale(changes); (why == "") != (seen != "") {
+			t.Errorf("the name can be read: %q; stale: %q", seen, why)
+		}
 	}
 }

@@ -63,7 +63,7 @@ func (h *looks) note(n *notify.Notification) (proceeds notify.Rule) {
 				h.to("it set times, owners or attributes of files, and no draft keeps those", false)
 			}
 		}
-		h.name(n, m, false, err)
+		h.name(n, c.Path, m, false, err)
 		return 0
 	}
 	c := calls.FileOf(n.NR)
@@ -80,7 +80,7 @@ func (h *looks) note(n *notify.Notification) (proceeds notify.Rule) {
 	}
 	if c.Kind != calls.Symlink {
 		m, err := c.First(n)
-		h.name(n, m, c.Kind == calls.Openat2 || c.Kind == calls.Open && c.Flags(n)&unix.O_PATH == 0, err)
+		h.name(n, c.Path, m, c.Kind == calls.Openat2 || c.Kind == calls.Open && c.Flags(n)&unix.O_PATH == 0, err)
 		if m.Itself = m.Path == ""; c.Kind == calls.Execute && err == nil {
 			if fd, err := h.walk.Open(n, m); err == nil {
 				h.interpreters(fd, func(path string) (int, error) {
@@ -91,15 +91,17 @@ func (h *looks) note(n *notify.Notification) (proceeds notify.Rule) {
 	}
 	if c.Path2 != calls.None {
 		m, err := c.Second(n)
-		h.name(n, m, false, err)
+		h.name(n, c.Path2, m, false, err)
 	}
 	return proceeds
 }
 
-// name passes on m, which could be read unless err is set.
-func (h *looks) name(n *notify.Notification, m pathwalk.Name, opens bool, err error) {
+// name passes on m, which could be read unless err is set. Its address is the argument at. The kernel reads a name as the
+// caller does, also from a mapping that can only be written, of which process_vm_readv(2) says EFAULT: only at address 0,
+// below vm.mmap_min_addr, nothing can be.
+func (h *looks) name(n *notify.Notification, at int, m pathwalk.Name, opens bool, err error) {
 	switch {
-	case err == nil && (m.Itself || m.Path == ""), err == unix.EFAULT, err == unix.ENAMETOOLONG, err == unix.EINVAL, err == unix.ESRCH:
+	case err == nil && (m.Itself || m.Path == ""), err == unix.EFAULT && n.Args[at] == 0, err == unix.ENAMETOOLONG, err == unix.EINVAL, err == unix.ESRCH:
 		return // it names nothing, or looks nothing up
 	case err != nil:
 		if h.begun && kernel.ProcessOf(n.Thread()) != h.keeper {
