@@ -139,8 +139,8 @@ func (l Limit) Words() string { return limitWords[l] }
 var limitWords = map[Limit]string{
 	LimitWall:      "the wall limit ended it (sandbox.limits.wall_s)",
 	LimitCPU:       "the CPU time limit ended it (sandbox.limits.cpu_s)",
-	LimitMemory:    "it ran into the memory limit (sandbox.limits.memory_mb)",
-	LimitProcesses: "it ran into the limit on processes (sandbox.limits.processes)",
+	LimitMemory:    "it ran into the memory limit (sandbox.limits.memory_mb; of a container: backends.NAME.memory)",
+	LimitProcesses: "it ran into the limit on processes (sandbox.limits.processes; of a container: backends.NAME.tasks)",
 	LimitOpenFiles: "it ran into the limit on open files (sandbox.limits.open_files)",
 	LimitFileSize:  "it ran into the limit on the size of a file (sandbox.limits.file_size_mb)",
 	LimitOutput:    "its output was longer than what is kept (sandbox.limits.output_mb)",
