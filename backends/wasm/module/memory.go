@@ -14,8 +14,12 @@ type memory []byte
 
 // allocator makes memory that begins as image does, which may be nil. Without memory the process ends.
 func allocator(image *os.File) experimental.MemoryAllocatorFunc {
-	return func(_, most uint64) experimental.LinearMemory {
-		all, err := unix.Mmap(-1, 0, int(max(most, 1)), unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	return func(least, most uint64) experimental.LinearMemory {
+		var all []byte
+		err := error(unix.ENOMEM)
+		for size := max(most, 1); err == unix.ENOMEM && size >= max(least, 1); size /= 2 { // a limit of addresses (RLIMIT_AS)
+			all, err = unix.Mmap(-1, 0, int(size), unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		}
 		if err == nil && image != nil {
 			var info os.FileInfo
 			if info, err = image.Stat(); err == nil && info.Size() > 0 {
