@@ -13,6 +13,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -105,8 +106,9 @@ func (b Book) Next(k Key, now time.Time) (Pattern, bool) {
 // Patterns returns those that are not forgotten, the latest first.
 func (b Book) Patterns(now time.Time) []Pattern {
 	list := slices.DeleteFunc(slices.Collect(maps.Values(b)), func(p Pattern) bool { return now.Sub(p.At) > MaxAge })
-	slices.SortFunc(list, func(a, b Pattern) int {
-		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Project, b.Project), cmp.Compare(a.Skill, b.Skill), cmp.Compare(a.Step, b.Step))
+	sort.Slice(list, func(i, j int) bool {
+		a, b := list[i], list[j]
+		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Project, b.Project), cmp.Compare(a.Skill, b.Skill), cmp.Compare(a.Step, b.Step)) < 0
 	})
 	return list
 }

@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"regexp"
-	"slices"
+	"sort"
 	"strings"
 	"sync"
 )
@@ -68,8 +68,9 @@ func StepOf(r Ran) Step {
 		}
 	}
 	// The longest first: one may be a part of another.
-	slices.SortFunc(s.slots, func(a, b slot) int {
-		return cmp.Or(cmp.Compare(len(b.value), len(a.value)), cmp.Compare(a.name, b.name))
+	sort.Slice(s.slots, func(i, j int) bool {
+		a, b := s.slots[i], s.slots[j]
+		return cmp.Or(cmp.Compare(len(b.value), len(a.value)), cmp.Compare(a.name, b.name)) < 0
 	})
 	return s
 }
