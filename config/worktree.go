@@ -63,7 +63,7 @@ func OpenWorktree(p sandbox.Policy, top string) (sandbox.Policy, error) {
 		add(path.Join(tree, git.Logs), true)
 	}
 	for _, name := range git.Shared {
-		_, err := ownEntry(path.Join(common, name))
+		err := ownEntry(path.Join(common, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return p, closedWorktree(top, err)
 		}
@@ -87,7 +87,7 @@ func otherWorktrees(own string) []string {
 	var out []string
 	for _, e := range entries {
 		dir := path.Join(path.Dir(own), e.Name())
-		if _, err := ownEntry(path.Join(dir, git.Logs)); dir != own && e.IsDir() && err == nil {
+		if err := ownEntry(path.Join(dir, git.Logs)); dir != own && e.IsDir() && err == nil {
 			out = append(out, dir)
 		}
 	}
@@ -140,7 +140,7 @@ func checkWhole(top, own string) error {
 		if name == git.Entry {
 			file = path.Join(top, name)
 		}
-		if _, err := ownEntry(file); err != nil && !(git.IsSettings(name) && errors.Is(err, fs.ErrNotExist)) {
+		if err := ownEntry(file); err != nil && !(git.IsSettings(name) && errors.Is(err, fs.ErrNotExist)) {
 			return err
 		}
 		if !git.IsSettings(name) {
@@ -172,7 +172,7 @@ func checkWorktree(entry, own string) error {
 	}
 	gitdir, commondir := path.Join(own, git.Gitdir), path.Join(own, git.Commondir)
 	for _, name := range []string{entry, common, path.Join(common, git.Head), path.Join(common, git.Objects), own, path.Join(own, git.Head), gitdir, commondir} {
-		if _, err := ownEntry(name); err != nil {
+		if err := ownEntry(name); err != nil {
 			return err
 		}
 	}
@@ -201,18 +201,17 @@ func lineFrom(dir, text string) string {
 	return path.Clean(name)
 }
 
-// ownEntry returns the mode of an entry. It fails if the entry is a link or belongs to another
-// user.
-func ownEntry(name string) (fs.FileMode, error) {
+// ownEntry fails if the entry is a link or belongs to another user.
+func ownEntry(name string) error {
 	info, err := hostfile.Lstat(name)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		return 0, fmt.Errorf("%s is a symbolic link", placeName(name))
+		return fmt.Errorf("%s is a symbolic link", placeName(name))
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
-		return 0, fmt.Errorf("%s belongs to another user", placeName(name))
+		return fmt.Errorf("%s belongs to another user", placeName(name))
 	}
-	return info.Mode(), nil
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"sort"
 
 	"codeagent/exec/worker"
 	"codeagent/sandbox"
@@ -95,7 +96,7 @@ func (k *keeping) all(ctx context.Context, list []Change) {
 	for i := range list {
 		outer = append(outer, i)
 	}
-	slices.SortStableFunc(outer, func(a, b int) int { return len(list[a].Path) - len(list[b].Path) })
+	sort.SliceStable(outer, func(i, j int) bool { return len(list[outer[i]].Path) < len(list[outer[j]].Path) })
 	deep := slices.Clone(outer)
 	slices.Reverse(deep)
 	is := func(kind string, gone bool) func(Change) bool {

@@ -301,7 +301,7 @@ func (m *mounter) protect() error {
 	}
 	paths := slices.Concat(m.plan.Pins, m.plan.Protected)
 	// Outer ones first: a copy of an outer folder would cover what is bound inside it.
-	slices.SortStableFunc(paths, strings.Compare)
+	slices.Sort(paths)
 	for _, path := range paths {
 		t, err := take(path)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -1,8 +1,7 @@
 package markdown
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -156,7 +155,8 @@ func fitting(widths, words []int, room int) (out []int, ok bool) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(widths[a]-floor[a], widths[b]-floor[b]) })
+	lacks := func(k int) int { return widths[order[k]] - floor[order[k]] }
+	sort.SliceStable(order, func(i, j int) bool { return lacks(i) < lacks(j) })
 	for k, i := range order {
 		more := min(widths[i]-floor[i], left/(len(order)-k))
 		out[i] += more

@@ -10,7 +10,7 @@ package mention
 import (
 	"cmp"
 	"container/heap"
-	"slices"
+	"sort"
 	"strings"
 	"unicode"
 )
@@ -99,8 +99,9 @@ func (x *Index) Find(query string, most int) []Match {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(len(out[a].Path), len(out[b].Path)), cmp.Compare(best[a].path, best[b].path))
+	sort.SliceStable(order, func(i, j int) bool {
+		a, b := order[i], order[j]
+		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(len(out[a].Path), len(out[b].Path)), cmp.Compare(best[a].path, best[b].path)) < 0
 	})
 	sorted := make([]Match, 0, min(most, len(out)))
 	for _, i := range order[:min(most, len(order))] {

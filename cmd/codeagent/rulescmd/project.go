@@ -53,7 +53,7 @@ func where(r *rules.Rule) string {
 // withProject returns the rules that would apply to a session in the folder: the user's rules, and
 // the project's rules that ask or forbid. Unreadable files are reported on stderr.
 func withProject(ctx context.Context, s cli.Stdio, f cli.Flags) (*rules.Set, error) {
-	own, _, _, err := read(ctx, s)
+	own, _, err := read(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func newAdopt(s cli.Stdio, f *cli.Flags) *cobra.Command {
 				}
 				return err
 			}
-			own, _, _, err := read(cmd.Context(), s)
+			own, _, err := read(cmd.Context(), s)
 			if err != nil {
 				return err
 			}

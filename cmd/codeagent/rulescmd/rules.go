@@ -40,18 +40,18 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return cmd
 }
 
-// read returns the rules and the text of their file.
-func read(ctx context.Context, s cli.Stdio) ([]*rules.Rule, []byte, config.Paths, error) {
+// read returns the rules.
+func read(ctx context.Context, s cli.Stdio) ([]*rules.Rule, config.Paths, error) {
 	paths, _, err := workspace.Places(ctx, s)
 	if err != nil {
-		return nil, nil, paths, err
+		return nil, paths, err
 	}
-	all, text, err := workspace.ReadRules(ctx, s, paths)
-	return all, text, paths, err
+	all, _, err := workspace.ReadRules(ctx, s, paths)
+	return all, paths, err
 }
 
 func list(ctx context.Context, s cli.Stdio, f cli.Flags) error {
-	all, _, paths, err := read(ctx, s)
+	all, paths, err := read(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (s *Sockets) Receive(n *notify.Notification) (a notify.Reply, answered bool
 	wait := func() {
 		s.again(&c.n, c.sock, unix.EPOLLIN, c.until, func() (notify.Reply, bool) { return s.receive(c) }, notify.Failed)
 	}
-	return s.later(n, wait, func() { unix.Close(fd) }), true
+	return s.later(wait, func() { unix.Close(fd) }), true
 }
 
 // receive takes a message, if one is there, and gives it to the command.

@@ -97,7 +97,7 @@ func (s *Sockets) Send(n *notify.Notification) notify.Reply {
 		c.close()
 		return a
 	}
-	return s.later(n, func() { s.finishSending(c) }, c.close)
+	return s.later(func() { s.finishSending(c) }, c.close)
 }
 
 // passed are the flags of a send that mean the same for a copy of the message. Threat: with MSG_ZEROCOPY the
@@ -405,7 +405,7 @@ func polled(sock int, events int16) bool {
 const maxLater = 256
 
 // later runs do in a goroutine. If too many wait already, the call fails.
-func (s *Sockets) later(n *notify.Notification, do, drop func()) notify.Reply {
+func (s *Sockets) later(do, drop func()) notify.Reply {
 	if s.waiting.Add(1) > maxLater {
 		s.waiting.Add(-1)
 		drop()
