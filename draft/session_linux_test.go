@@ -19,11 +19,12 @@ import (
 // and that of a server.
 func (p *place) onDraft(t testing.TB) (d *draft.Draft, commands, server *exec.Runner) {
 	t.Helper()
-	b := backendtest.New(t)
+	own := backendtest.New(t)
 	d, err := draft.New(p.drafts, p.ws, []string{"this session"}, p.policy)
-	if err == nil {
-		err = b.WorkOn(d, []string{p.ws})
+	if err != nil {
+		t.Fatal(err)
 	}
+	b, err := own.OnDraft(d, []string{p.ws})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func (p *place) onDraft(t testing.TB) (d *draft.Draft, commands, server *exec.Ru
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = apart.Close(); _ = b.Close() })
+	t.Cleanup(func() { _ = apart.Close(); _ = b.Close(); _ = own.Close() })
 	runner := func(b resolved.Backend) *exec.Runner {
 		return exec.New(exec.Options{Backend: b, Files: exec.OS{}, Environ: os.Environ(), Draft: d})
 	}

@@ -57,11 +57,13 @@ type Backend struct {
 	// containers, if set, are where keepers run.
 	containers *containers
 	// view is set while the session works on a draft.
-	view    *view
-	apart   bool
-	shares  bool
-	brokers broker.Session
-	globs   *plan.Globs
+	view *view
+	// mounting makes view, once; nil: there is none to make.
+	mounting func() error
+	apart    bool
+	shares   bool
+	brokers  broker.Session
+	globs    *plan.Globs
 	// tried: a broker could do all its work in the session that this one is apart from.
 	tried bool
 	// plain, if set, is the reason why no namespaces are tried. Only tests set it.
@@ -136,6 +138,9 @@ func (b *Backend) Apart() (*Backend, error) { return b.beside(b.brokers.Files) }
 func (b *Backend) OnDrafts() (*Backend, error) { return b.beside(new(judge.Files)) }
 
 func (b *Backend) beside(files *judge.Files) (*Backend, error) {
+	if err := b.Mounted(); err != nil {
+		return nil, err
+	}
 	exe, err := kernel.DupAbove(b.exe.fd, kernel.LowestFD)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox helper: %w", err)
@@ -193,6 +198,7 @@ func (*Backend) HasDrafts() {}
 // Close releases the descriptors and waits for the keepers of commands that have ended. Commands
 // that still run keep running. The error is a *sandbox.LeftError if a keeper cannot be killed.
 func (b *Backend) Close() error {
+	_ = b.Mounted()
 	b.probing.Lock()
 	if !b.known {
 		b.known, b.probeErr = true, startError("probe", errors.New("the backend is closed"))

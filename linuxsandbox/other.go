@@ -29,8 +29,11 @@ func (*Backend) Apart() (*Backend, error) { return nil, ErrNotLinux }
 // OnDrafts returns ErrNotLinux.
 func (*Backend) OnDrafts() (*Backend, error) { return nil, ErrNotLinux }
 
-// WorkOn returns ErrNotLinux.
-func (*Backend) WorkOn(sandbox.Draft, []string) error { return ErrNotLinux }
+// OnDraft returns ErrNotLinux.
+func (*Backend) OnDraft(sandbox.Draft, []string) (*Backend, error) { return nil, ErrNotLinux }
+
+// Mounted returns ErrNotLinux.
+func (*Backend) Mounted() error { return ErrNotLinux }
 
 // Ready returns ErrNotLinux.
 func (*Backend) Ready() error { return ErrNotLinux }

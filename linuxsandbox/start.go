@@ -33,6 +33,9 @@ func (b *Backend) Start(ctx context.Context, p resolved.Policy, cmd sandbox.Comm
 	if err != nil {
 		return nil, startError("command", err)
 	}
+	if err := b.Mounted(); err != nil {
+		return nil, err
+	}
 	if proc, err, done := b.startFirst(ctx, p, cmd, command, h); done {
 		return proc, err
 	}

@@ -4,6 +4,7 @@ package linuxsandbox
 
 import (
 	"context"
+	"sync"
 
 	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/netns"
@@ -31,16 +32,40 @@ func (v *view) namespace() int {
 	return v.mount
 }
 
-// WorkOn has the changes below roots, which are folders, go to d: those of all later commands of b, and of those of
-// backends that become apart from it. Call it before the first Start.
-func (b *Backend) WorkOn(d sandbox.Draft, roots []string) error {
+// OnDraft is OnDrafts for a backend of which everything works on d: the changes below roots, which are folders, go there,
+// also those of backends that become apart from it. It says what stands against that on this machine, and mounts while
+// the caller goes on: Mounted and each Start wait for that.
+func (b *Backend) OnDraft(d sandbox.Draft, roots []string) (*Backend, error) {
 	f, err := b.probe(nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	overlays, err := plan.Overlays(roots, d, f)
 	if err != nil {
-		return startError("draft", err)
+		return nil, startError("draft", err)
+	}
+	on, err := b.OnDrafts()
+	if err != nil {
+		return nil, err
+	}
+	on.mounting = sync.OnceValue(func() error { return on.mount(overlays, roots) })
+	go on.mounting() // Close waits for it
+	return on, nil
+}
+
+// Mounted waits until the backend works on its draft, if it has one.
+func (b *Backend) Mounted() error {
+	if b.mounting == nil {
+		return nil
+	}
+	return b.mounting()
+}
+
+// mount makes the view.
+func (b *Backend) mount(overlays []spec.Overlay, roots []string) error {
+	f, err := b.probe(nil)
+	if err != nil {
+		return err
 	}
 	order := spec.Spec{Probe: true, Mounts: &spec.Mounts{Overlays: overlays, Base: true, HostProc: f.NoPIDs != ""}}
 	k, err := b.startProbe(&order)

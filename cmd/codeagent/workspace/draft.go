@@ -45,6 +45,9 @@ func (ws *Workspace) workOnDraft(which string, real resolved.Backend) (err error
 	on, err := ws.workOn(d, roots)
 	if err == nil {
 		ws.AtClose(on.Close)
+		err = on.Mounted()
+	}
+	if err == nil {
 		ws.Real = runnerOf(ws, real, nil, nil)
 		ws.Draft, ws.linux, ws.Offered = d, on, on
 		err = d.Save()
@@ -71,14 +74,11 @@ func (ws *Workspace) onDraft(p sandbox.Policy, but sandbox.Origin) (roots []stri
 
 // workOn returns a backend apart, whose programs all work on d.
 func (ws *Workspace) workOn(d *draft.Draft, roots []string) (*linuxsandbox.Backend, error) {
-	on, err := ws.linux.OnDrafts()
+	on, err := ws.linux.OnDraft(d, roots)
 	if err != nil {
 		return nil, err
 	}
-	if err = on.Share(ws.locks()); err == nil {
-		err = on.WorkOn(d, roots)
-	}
-	if err != nil {
+	if err := on.Share(ws.locks()); err != nil {
 		_ = on.Close()
 		return nil, err
 	}
