@@ -12,7 +12,10 @@ import (
 // memory is that of a module: addresses for all that it may take. It never moves, so no growth copies it.
 type memory []byte
 
-// allocator makes memory that begins as image does, which may be nil. Without memory the process ends.
+// noMemory is the panic of an allocator that gets no memory.
+type noMemory struct{ error }
+
+// allocator makes memory that begins as image does, which may be nil. Its panic is noMemory.
 func allocator(image *os.File) experimental.MemoryAllocatorFunc {
 	return func(least, most uint64) experimental.LinearMemory {
 		var all []byte
@@ -27,7 +30,7 @@ func allocator(image *os.File) experimental.MemoryAllocatorFunc {
 			}
 		}
 		if err != nil {
-			panic(fmt.Errorf("memory of the module: %w", err))
+			panic(noMemory{fmt.Errorf("there is no memory for the module, which begins with %d bytes: %w", least, err)})
 		}
 		return memory(all)
 	}

@@ -41,7 +41,7 @@ func Main(args []string) int {
 
 const page = 64 << 10
 
-func run(ctx context.Context, o order.Order, policy sandbox.Policy, argv []string) (int, error) {
+func run(ctx context.Context, o order.Order, policy sandbox.Policy, argv []string) (status int, err error) {
 	const failed = sandbox.ExitCannotExec
 	config := wazero.NewRuntimeConfigCompiler().WithDebugInfoEnabled(false)
 	if policy.Limits.Memory > 0 {
@@ -77,6 +77,15 @@ func run(ctx context.Context, o order.Order, policy sandbox.Policy, argv []strin
 			return failed, err
 		}
 	}
+	defer func() {
+		switch bad := recover().(type) {
+		case nil:
+		case noMemory:
+			status, err = failed, bad
+		default:
+			panic(bad)
+		}
+	}()
 	ctx = experimental.WithMemoryAllocator(ctx, allocator(image))
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, r); err != nil {
 		return failed, err

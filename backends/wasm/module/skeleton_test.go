@@ -75,3 +75,14 @@ func memoryOf(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledMod
 	all, _ := m.Memory().Read(0, m.Memory().Size())
 	return string(all), nil
 }
+
+// TestNoMemory: a module that gets no memory does not run, and says so.
+func TestNoMemory(t *testing.T) {
+	defer func() {
+		if none, ok := recover().(noMemory); !ok || !strings.Contains(none.Error(), "no memory for the module") {
+			t.Errorf("%v", none)
+		}
+	}()
+	allocator(nil)(1<<60, 1<<60)
+	t.Error("there is memory")
+}
