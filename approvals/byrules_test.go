@@ -167,7 +167,7 @@ func TestBackendByRules(t *testing.T) {
 	plan := func(line string) Action {
 		a := command(line, Wish{})
 		var err error
-		if a.Backend, err = g.BackendOf(line); err != nil {
+		if a.Backend, err = g.BackendOf(line, Wish{}); err != nil {
 			t.Fatal(err)
 		}
 		return a
@@ -176,7 +176,7 @@ func TestBackendByRules(t *testing.T) {
 	if sent.Backend != "box" || own.Backend != "" {
 		t.Errorf("%q, %q", sent.Backend, own.Backend)
 	}
-	if _, err := g.BackendOf("npm test; go test"); err == nil || !strings.Contains(err.Error(), "rules.toml:1 and rules.toml:4") {
+	if _, err := g.BackendOf("npm test; go test", Wish{}); err == nil || !strings.Contains(err.Error(), "rules.toml:1 and rules.toml:4") {
 		t.Error(err)
 	}
 	if _, _, err := g.Helper(Helper{Name: "h"}).Decide(sent); err == nil || !strings.Contains(err.Error(), "helpers run nothing") {
@@ -208,5 +208,36 @@ func TestBackendByRules(t *testing.T) {
 	g.Ledger().SetRules(nil)
 	if _, err := g.Settle(asked, Answer{Decision: Once}); err == nil || !strings.Contains(err.Error(), "make the call again") {
 		t.Error(err)
+	}
+	// A yes for the session is one to the backend that was shown.
+	g = newGate(Untrusted, confined(), withRules(t, box))
+	if _, asked, err = g.Decide(sent); err != nil || asked == nil {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	if _, err = g.Settle(asked, Answer{Decision: Session}); err != nil {
+		t.Fatal(err)
+	}
+	if _, asked, err = g.Decide(sent); err != nil || asked != nil {
+		t.Errorf("asked again: %+v, %v", asked, err)
+	}
+	g.Ledger().SetRules(nil)
+	if _, asked, err = g.Decide(moved); err != nil || asked == nil {
+		t.Errorf("the yes holds for another backend: %v", err)
+	}
+	// Outside the sandbox there is no backend.
+	out := Wish{Unsandboxed: true, Justification: "the test needs the real display of this machine"}
+	g = newGate(OnRequest, confined(), withRules(t, box+other))
+	if name, err := g.BackendOf("npm test; go test", out); name != "" || err != nil {
+		t.Errorf("%q, %v", name, err)
+	}
+	if _, asked, err = g.Decide(command("npm test; go test", out)); err != nil || asked == nil {
+		t.Errorf("%+v, %v", asked, err)
+	}
+	g = newGate(OnRequest, sandbox.Policy{Unconfined: true}, withRules(t, box))
+	if name, err := g.BackendOf("npm test", Wish{}); name != "" || err != nil {
+		t.Errorf("%q, %v", name, err)
+	}
+	if _, asked, err = g.Decide(command("npm test", Wish{})); err != nil || asked != nil {
+		t.Errorf("%+v, %v", asked, err)
 	}
 }

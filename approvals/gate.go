@@ -261,12 +261,14 @@ func (g *Gate) decide(a Action, asks []string, again int, why []string) (Permit,
 	return Permit{}, g.put(q), nil
 }
 
-// BackendOf returns the backend that rules choose for a command; "" is that of the session. The error is a *Refusal.
-func (g *Gate) BackendOf(command string) (string, error) {
+// BackendOf returns the backend that rules choose for a command with that wish; "" is that of the session, or none. The
+// error is a *Refusal.
+func (g *Gate) BackendOf(command string, w Wish) (string, error) {
 	if g.opts.Refresh != nil {
 		g.opts.Refresh()
 	}
-	name, refusal := decide.BackendBy(g.ledger.state().Rules.Command(command))
+	s := g.ledger.state()
+	name, refusal := s.BackendBy(s.Rules.Command(command), w)
 	if refusal != nil {
 		return "", refused(refusal)
 	}

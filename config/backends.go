@@ -42,10 +42,14 @@ func (c Config) BackendTable(name string) Backend {
 	return Backend{}
 }
 
-// BackendKind is the kind of the backend with that name. "" is the chosen one.
+// BackendKind is the kind of the backend with that name. "" is the chosen one. The error also says that managed settings
+// decide for another one.
 func (c Config) BackendKind(name string) (string, error) {
 	if name == "" {
 		name = c.Sandbox.Backend
+	}
+	if err := c.Decides("sandbox.backend", name); err != nil {
+		return "", err
 	}
 	if own := c.Backends[name]; own != nil {
 		if own.Kind == "" {

@@ -262,6 +262,18 @@ func TestManagedAlone(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+	managedBy(t, "sandbox.backend = \"native\"\n")
+	if c, err = load(Sources{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = c.BackendKind(Bwrap); err == nil || !strings.Contains(err.Error(), "managed.toml:") {
+		t.Errorf("a rule or a server chooses another backend than the managed one: %v", err)
+	}
+	for _, name := range []string{"", Native} {
+		if _, err = c.BackendKind(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
 	managedBy(t, "base_url = \"https://gw.example/v1\"\nmodel = \"m\"\n")
 	for _, o := range []string{"model_provider=groq", "model=groq/llama"} {
 		if _, err := load(Sources{Overrides: []string{o}}); err == nil {

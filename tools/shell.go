@@ -71,7 +71,7 @@ type shellTool struct {
 	paths
 	jobs    *exec.Jobs // if nil, no command can run in the background
 	shell   string
-	backend func(command string) (string, error)
+	backend func(command string, w approvals.Wish) (string, error)
 	// patches: a command that is a patch is planned as a patch, see shell_patch.go.
 	patches bool
 	apart   bool // each stream has a pipe
@@ -114,7 +114,7 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 	}
 	var backend string
 	if t.backend != nil {
-		if backend, err = t.backend(a.Command); err != nil {
+		if backend, err = t.backend(a.Command, wish); err != nil {
 			return nil, err
 		}
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"codeagent/approvals"
+	"codeagent/approvals/rules"
 	"codeagent/event/word"
+	"codeagent/exec"
 	"codeagent/sandbox"
 )
 
@@ -246,5 +248,35 @@ func TestShellWishReachesTheGate(t *testing.T) {
 	}
 	if p.read(target) != "x\n" {
 		t.Error("the command did not run")
+	}
+}
+
+// TestOutsideThereIsNoBackend: a command that a rule sends to a backend, and a person lets run outside the sandbox, starts
+// nothing there, and the model does not read that it ran there.
+func TestOutsideThereIsNoBackend(t *testing.T) {
+	p := newPlace(t, nil)
+	list, err := rules.Parse("rules.toml", []byte("[[command]]\nwords = [\"echo\"]\nbackend = \"box\"\n"), "/nonexistent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate := approvals.NewGate(approvals.Options{Base: p.policy, Files: exec.OS{}, Home: "/nonexistent", Workspace: p.ws, Rules: rules.Join(list)})
+	p.options.Backend = gate.BackendOf
+	c, err := p.plan("shell", args{"command": "echo ran", "sandbox_permissions": "with_additional_permissions", "additional_permissions": args{"hosts": []string{"example.com:443"}}, "justification": "the page is needed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, asked, err := gate.Decide(c.Action())
+	if err != nil || asked == nil || c.Action().Backend != "box" {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	permit, err := gate.Settle(asked, approvals.Answer{Decision: approvals.Outside})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stage.Exec = p.runner()
+	p.stage.In = func(name string) (*exec.Runner, error) { return nil, errors.New("the backend is started") }
+	r, err := c.Run(t.Context(), permit, p.stage)
+	if err != nil || r.Output != "ran\n" || strings.Contains(r.Text, "[backend]") {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -202,8 +202,9 @@ type Options struct {
 	Disabled map[string]bool
 	// Shell is the absolute path of bash or sh.
 	Shell string
-	// Backend returns the backend that rules choose for a command, "" for that of the session. Nil: there are no rules.
-	Backend func(command string) (string, error)
+	// Backend returns the backend that rules choose for a command with that wish, "" for that of the session or none. Nil:
+	// there are no rules.
+	Backend func(command string, w approvals.Wish) (string, error)
 	// Apart: commands have a pipe for each stream.
 	Apart bool
 	// Ripgrep is the absolute path of rg; empty where it is missing.
@@ -361,11 +362,11 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 		}
 	}
 	defer func() { r.sayUndoable(c.action) }()
-	if name := c.action.Backend; name != "" {
+	if name := c.action.Backend; name != "" && !policy.Unconfined {
 		if s.in, err = s.In(name); err != nil {
 			return Result{}, fmt.Errorf("%s: a rule sends this to the backend %s: %w", c.action.Tool, show(name), err)
 		}
-		s.Exec, s.Lab = s.in, nil
+		s.Exec, s.Lab, s.Trial = s.in, nil, nil
 		defer func() {
 			r = r.With("\n[backend] A rule ran this in the backend " + name + ", whose programs and files may be others.")
 		}()

@@ -54,7 +54,7 @@ func (s State) CommandRules(a Action) (ByRules, *Refusal) {
 
 // placed refuses a command that was planned for another backend than the rules choose now.
 func (s State) placed(a Action, j rules.Judgement) *Refusal {
-	name, refusal := BackendBy(j)
+	name, refusal := s.BackendBy(j, a.Wish)
 	switch {
 	case refusal != nil:
 		return refusal
@@ -66,10 +66,11 @@ func (s State) placed(a Action, j rules.Judgement) *Refusal {
 	return nil
 }
 
-// BackendBy returns the backend that rules choose for a command; "" is that of the session.
-func BackendBy(j rules.Judgement) (string, *Refusal) {
+// BackendBy returns the backend that rules choose for a command with that wish; "" is that of the session, or none: what
+// runs without a sandbox runs in no backend.
+func (s State) BackendBy(j rules.Judgement, w Wish) (string, *Refusal) {
 	switch {
-	case j.Backend == nil:
+	case j.Backend == nil, w.Unsandboxed, s.Unconfined:
 		return "", nil
 	case j.Other != nil:
 		return "", &Refusal{

@@ -253,5 +253,5 @@ func runs(e ledger.Entry, a Action) bool {
 
 // CommandIDOf identifies a command across calls: what is run and where.
 func CommandIDOf(a Action) ledger.CommandID {
-	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v", a.Tool, a.Command, a.Folder, a.Argv, a.Background))
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v %q", a.Tool, a.Command, a.Folder, a.Argv, a.Background, a.Backend))
 }

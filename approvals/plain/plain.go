@@ -139,7 +139,9 @@ func (q *Question) action(r approvals.Request) (long bool) {
 		q.Does = ""
 		return false
 	}
-	q.Text, q.Folder, q.Backend = Quoted(text, 0), row(a.Folder), row(a.Backend)
+	if q.Text, q.Folder = Quoted(text, 0), row(a.Folder); !r.Widest {
+		q.Backend = row(a.Backend)
+	}
 	if long = !r.GrantOnly && len(text) > wholeBytes; long || r.GrantOnly {
 		q.Text = shortened(q.Text)
 	}

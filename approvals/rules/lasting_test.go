@@ -75,6 +75,10 @@ project = "/link/"
 words = ["c"]
 decision = "allow"
 project = "/link"
+[[command]]
+words = ["d"]
+backend = "bwrap"
+project = "/link"
 [[path]]
 paths = ["/p"]
 access = "write"
@@ -86,7 +90,7 @@ hosts = ["h.example:443"]
 		t.Fatal(err)
 	}
 	for folder, want := range map[string]string{
-		"/home/u/src/app": "a b /p h", "/home/u/src/app/sub": "a b /p h", "/home/u/src/apple": "/p h", "/home/u/src": "/p h", "/home/u": "h", "/link": "b c h",
+		"/home/u/src/app": "a b /p h", "/home/u/src/app/sub": "a b /p h", "/home/u/src/apple": "/p h", "/home/u/src": "/p h", "/home/u": "h", "/link": "b c d h",
 	} {
 		set := Join(list).In(folder, func(p string) string {
 			if p == "/link" {

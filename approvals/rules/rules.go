@@ -137,11 +137,11 @@ func (s *Set) Rules() []*Rule {
 
 // In returns the rules that apply in a session with the canonical workspace folder. canonical
 // resolves a project's path. A rule whose project leads through a link may ask or forbid, but not
-// allow, because a command may have made the link.
+// allow or choose a backend, because a command may have made the link.
 func (s *Set) In(folder string, canonical func(path string) string) *Set {
 	return Join(slices.DeleteFunc(slices.Clone(s.Rules()), func(r *Rule) bool {
 		return r.Project != "" && !sandbox.Covers(r.Project, folder) &&
-			(r.Decision == Allow || !sandbox.Covers(canonical(r.Project), folder))
+			(!r.Decision.Stricter(None) || !sandbox.Covers(canonical(r.Project), folder))
 	}))
 }
 

@@ -61,6 +61,9 @@ func (b *Backend) Enforcement(p resolved.Policy) (sandbox.Enforcement, error) {
 		return sandbox.Enforcement{}, err
 	}
 	e, err := b.inner.Enforcement(b.around(p))
+	if e.Weak("unconfined") {
+		return e, fail(sandbox.ExitCannotConfine, "policy", errors.New("no sandbox of the system works here, and without one no module runs"))
+	}
 	e.Backend = Name
 	e.Layers = slices.Concat([]sandbox.Layer{{Name: Name, State: sandbox.LayerActive, Reason: b.extra[0]}}, e.Layers)
 	return e, err

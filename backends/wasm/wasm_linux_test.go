@@ -366,3 +366,20 @@ func BenchmarkHello(b *testing.B) {
 		})
 	}
 }
+
+type none struct{ resolved.Backend }
+
+func (none) Enforcement(resolved.Policy) (sandbox.Enforcement, error) {
+	return sandbox.Enforcement{Weaknesses: []sandbox.Weakness{{ID: "unconfined"}}}, nil
+}
+
+// TestNoSandboxAround: where the session runs without a sandbox, by its settings, modules do not run.
+func TestNoSandboxAround(t *testing.T) {
+	over, err := New([]string{"/extra", "1"}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := over(none{}).Enforcement(resolved.Policy{}); err == nil || !strings.Contains(err.Error(), "without one no module runs") {
+		t.Error(err)
+	}
+}

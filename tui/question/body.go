@@ -281,7 +281,7 @@ func (s *sheet) action(r approvals.Request, change []diff.Row) {
 		return
 	}
 	s.add(f)
-	if a.Backend != "" {
+	if a.Backend != "" && !r.Widest {
 		s.add(field{label: "backend", hard: true, spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(a.Backend))})})
 	}
 	if a.Folder != "" {
