@@ -40,6 +40,10 @@ func TestOutsideQuestionsShowWhatTheSessionMade(t *testing.T) {
 		if _, err := os.Lstat(u.home + "/owned"); err == nil {
 			t.Error("the payload ran outside")
 		}
+		u.put(t, map[string]string{"home/.config/codeagent/config.toml": "[sandbox]\nbackend = \"bwrap\"\n"})
+		if r := u.play(t, "do it", payload[1], payload[3]); !strings.Contains(r.stderr, "commands made the repository "+u.work+"/.git") {
+			t.Errorf("a later session in another backend: %v", r)
+		}
 	})
 }
 

@@ -79,16 +79,19 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 			err = ws.linux.Share(ws.locks())
 		}
 		if err == nil {
-			backend, ws.MadeGit = ws.linux, func() []string {
-				return madeGit(ws.Paths.MadeGit, ws.Folder, sandbox.PathsOf(ws.Policy.Write), append(ws.linux.MadeGit(), ws.others.MadeGit()...))
-			}
-			real := ws.linux // what is made on a draft is in no folder
-			ws.AtClose(func() error { return noteMadeGit(ws.Paths.MadeGit, append(real.MadeGit(), ws.others.MadeGit()...)) })
+			backend = ws.linux
 		}
 	case runtime.GOOS == "darwin":
 		backend = seatbelt.New(seatbelt.Options{})
 	default:
 		err = fmt.Errorf("there is no sandbox for %s", runtime.GOOS)
+	}
+	if real := ws.linux; err == nil && real != nil {
+		ws.MadeGit = func() []string {
+			return madeGit(ws.Paths.MadeGit, ws.Folder, sandbox.PathsOf(ws.Policy.Write), append(ws.linux.MadeGit(), ws.others.MadeGit()...))
+		}
+		// What is made on a draft is in no folder.
+		ws.AtClose(func() error { return noteMadeGit(ws.Paths.MadeGit, append(real.MadeGit(), ws.others.MadeGit()...)) })
 	}
 	ws.Offered = backend
 	if ws.Policy.Unconfined {
