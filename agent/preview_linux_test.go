@@ -161,7 +161,7 @@ func TestPreviewIsKept(t *testing.T) {
 	}
 }
 
-// TestPreviewRunsAgain: on each doubt the command runs, and the person is told why.
+// TestPreviewRunsAgain: on each doubt the command runs, and the person reads why.
 func TestPreviewRunsAgain(t *testing.T) {
 	write := func(name, text string) func(string) {
 		return func(outside string) {

@@ -73,7 +73,7 @@ type sources struct {
 	// fileDirs are the folders of sandbox.add_dirs that the file names.
 	fileDirs []string
 	profiles profiles
-	// managed are the values of the managed settings, most the Config of these alone; nil: there are none.
+	// managed are the values of the managed settings, most the Config of these alone; nil: root manages nothing.
 	managed []value
 	most    *Config
 	// keys are the kept keys by the names of providers; unread is why their file is not used.

@@ -58,7 +58,7 @@ type Backend struct {
 	containers *containers
 	// view is set while the session works on a draft.
 	view *view
-	// mounting makes view, once; nil: there is none to make.
+	// mounting makes view, once; nil: no view is needed.
 	mounting func() error
 	apart    bool
 	shares   bool

@@ -52,7 +52,7 @@ type Options struct {
 	// Lookup finds the addresses of host names that a policy allows; nil finds none. The caller
 	// supplies it because only a few rooms may import package net.
 	Lookup LookupFunc
-	// Proxy returns the proxy of the environment by which commands reach a host; nil: there is none.
+	// Proxy returns the proxy of the environment by which commands reach a host; nil: no proxy.
 	Proxy ProxyFunc
 }
 

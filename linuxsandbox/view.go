@@ -24,7 +24,7 @@ type view struct {
 	owner       *Backend
 }
 
-// namespace returns the descriptor of the namespace, -1 if there is none.
+// namespace returns the descriptor of the namespace; -1 for a nil view.
 func (v *view) namespace() int {
 	if v == nil {
 		return -1

@@ -327,7 +327,7 @@ func (s *Session) Total() *model.Usage {
 	return s.total
 }
 
-// InUse returns a copy of the open file of the session; nil if there is none. After a crash the session is in use for as
+// InUse returns a copy of the open file of the session; nil for a session without a file. After a crash the session is in use for as
 // long as somebody has a copy open.
 func (s *Session) InUse() *os.File {
 	s.mu.Lock()

@@ -20,7 +20,7 @@ const (
 	maxDiffInput = 4 << 20
 )
 
-// Compare describes how the file at path changes from old to now; nil: there is none.
+// Compare describes how the file at path changes from old to now; nil: it stays the same.
 func Compare(path string, old, now []byte) event.FileChange {
 	c := patch.Change{Path: path, Kind: patch.Update}
 	if c.Old = (&patch.Content{Data: old}); old == nil {

@@ -89,7 +89,7 @@ type Stage struct {
 	Listens func(ctx context.Context, job Publisher, l sandbox.Listener)
 	// Lab tries out why a command failed; nil: nothing is tried.
 	Lab *experiment.Lab
-	// Drafts are for trials; nil: there are none. Trial is what the person has seen of this call before they said yes; it
+	// Drafts are for trials; nil: no trial is possible. Trial is what the person has seen of this call before they said yes; it
 	// may be nil.
 	Drafts *Drafts
 	Trial  *Trial

@@ -249,7 +249,7 @@ func TestEditQuestionShowsThePatch(t *testing.T) {
 }
 
 // TestEditQuestionHasLineNumbers: where it is known what a patch does, the question shows that with line
-// numbers. Numbers that the model writes are none, and a change that is not shown whole is shown as the patch.
+// numbers. Numbers that the model writes do not count, and a change that is not shown whole is shown as the patch.
 func TestEditQuestionHasLineNumbers(t *testing.T) {
 	text := func(s string) *string { return &s }
 	q := approvals.Request{

@@ -203,7 +203,7 @@ func TestNotRepeatable(t *testing.T) {
 	}
 }
 
-// TestStateBefore: the runs begin with what was there before the command, or there are none.
+// TestStateBefore: the runs begin with what was there before the command, or nothing runs.
 func TestStateBefore(t *testing.T) {
 	p := newDrafts(t)
 	for _, c := range []struct {

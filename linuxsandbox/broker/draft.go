@@ -21,7 +21,7 @@ import (
 // mostMoved bounds the entries that one rename moves this way: the broker answers no other call meanwhile.
 const mostMoved = 20_000
 
-// renameOnDraft renames the folder of m entry by entry. o is told of each before.
+// renameOnDraft renames the folder of m entry by entry. It reports each to o first.
 func (m *moveCall) renameOnDraft(o *observer) error {
 	var from, to unix.Stat_t // the folders, which tell the overlays of two roots apart
 	if err := errors.Join(unix.Fstat(m.From.Dir, &from), unix.Fstat(m.To.Dir, &to)); err != nil {

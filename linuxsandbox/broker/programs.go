@@ -19,7 +19,7 @@ import (
 //
 // Limit: a thread that changes the name after the broker has read it can still start the loader. Such a program runs code
 // of its own, and can map any file as code without execve(2). The policy lists what is started, not what an
-// interpreter is told to do.
+// interpreter then runs.
 type programs struct {
 	walk interface {
 		Open(c pathwalk.Caller, m pathwalk.Name) (int, error)

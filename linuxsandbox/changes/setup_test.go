@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package changes tests what the change observer is told before a command changes a file, and what is asked about a loss. It has tests alone.
+// Package changes tests which changes the observer gets before a command makes them, and what is asked about a loss. It has tests alone.
 package changes
 
 import (

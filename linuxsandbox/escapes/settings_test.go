@@ -112,7 +112,7 @@ func TestEscapesInSetting(t *testing.T) {
 }
 
 // refusedPolicies are those of the table that cannot be enforced without Landlock, with the reason: no command runs under
-// them. Elsewhere there are none.
+// them. Elsewhere the machine has no such setting.
 func refusedPolicies(h *host, boxed scene, table []attempt) map[string]string {
 	out := map[string]string{}
 	for _, name := range policyNames {

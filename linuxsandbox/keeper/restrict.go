@@ -37,14 +37,14 @@ func restrict(s *task) (*restriction, *spec.Failure) {
 		return nil, fail("spec", errors.New("bug: in another program's mounts the keeper makes none, and alone in them it has no broker"))
 	}
 	if alone {
-		r.facts.LandlockABI = 0 // the walls stand in for it, and hold where there is none
+		r.facts.LandlockABI = 0 // the walls stand in for Landlock where the kernel lacks it
 		if err := cutOff(); err != nil && !s.Walls.Follows {
 			return nil, fail("mounts", err)
 		}
 	}
 	abi := r.facts.LandlockABI
 	if abi == 0 && s.Walls != nil && !alone {
-		return nil, fail("landlock", errors.New("what is mounted for several commands needs Landlock to keep them apart, and there is none here"))
+		return nil, fail("landlock", errors.New("what is mounted for several commands needs Landlock to keep them apart, which this kernel lacks"))
 	}
 	if abi < s.LandlockABI {
 		return nil, fail("landlock", fmt.Errorf("the kernel has Landlock ABI %d, and codeagent counts on %d", abi, s.LandlockABI))

@@ -49,7 +49,7 @@ func openProbe(s *task) (int, error) {
 	return unix.Openat(s.proc, strings.TrimPrefix(probeFile, kernel.ProcDir+"/"), unix.O_WRONLY|unix.O_CLOEXEC, 0)
 }
 
-// testWrites shows that Landlock is on, or where there is none that mounts are read-only.
+// testWrites shows that Landlock is on. Without Landlock it shows that mounts are read-only.
 func testWrites(s *task, abi int) error {
 	open := func() (int, error) { return openProbe(s) }
 	if s.Walls != nil {

@@ -40,7 +40,7 @@ type Outside struct {
 	// Lookup finds the addresses of a name; network is "ip4" or "ip6". If it is nil, no name has
 	// any.
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
-	// Proxy returns the proxy of the environment for a host. If it is nil, there is none.
+	// Proxy returns the proxy of the environment for a host. Nil means no proxy.
 	Proxy func(sandbox.HostPort) (*url.URL, error)
 	// Closed returns why the name of h may not lead to the address a; "" if it may. judge is
 	// the policy's. If Closed is nil, the Network uses

@@ -40,7 +40,7 @@ func TestUnixDatagrams(t *testing.T) {
 	eachTaking(t, func(t *testing.T, th *backendtest.Theatre) {
 		facts := backendtest.Facts(t, th.Backend)
 		if facts.Sockets == sockets.TakesStandIns {
-			t.Log("the broker cannot copy sockets here, so there are none of these (TestPathSocketsHeld)")
+			t.Log("the broker cannot copy sockets here, so no such call can be tried (TestPathSocketsHeld)")
 			return
 		}
 		vouched := "EPERM EPERM EPERM EPERM EPERM EAGAIN EAGAIN\n"

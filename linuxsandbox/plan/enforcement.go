@@ -73,7 +73,7 @@ func enforcement(p resolved.Policy, f Facts) ([]sandbox.Layer, []sandbox.Weaknes
 	return layers(p, f), weaknesses(p, f), nil
 }
 
-// checkLandlock refuses what takes Landlock where there is none. Mounts, a PID namespace and the broker hold the rest of
+// checkLandlock refuses what needs Landlock on a kernel without it. Mounts, a PID namespace and the broker hold the rest of
 // a policy: the broker makes each change, and the kernel opens files only to read.
 func checkLandlock(p resolved.Policy, f Facts) error {
 	const without = "this kernel has no Landlock, and "

@@ -193,7 +193,7 @@ func (d *decoder) done(e *event) error {
 			Action json.RawMessage `json:"action"`
 		}
 		if err := wire.Parse(e.Item, &back); err != nil || back.Action == nil {
-			return nil // it says nothing of what it did
+			return nil // it has no text about what it did
 		}
 		if err := d.yield(wire.Searched(o.Action.Query, nil)); err != nil || len(e.Item) > maxSearch {
 			return err

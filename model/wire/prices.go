@@ -68,7 +68,7 @@ func (e *endpoint) readList(list []byte) (names []string) {
 	return names
 }
 
-// priceOf reads the price of a token and returns that of a million. NaN and negative prices are none.
+// priceOf reads the price of a token and returns that of a million. NaN and negative prices count as unknown.
 func priceOf(text string) (float64, bool) {
 	n, err := strconv.ParseFloat(text, 64)
 	return n * 1e6, err == nil && n >= 0 && n <= maxPrice

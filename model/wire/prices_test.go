@@ -7,7 +7,7 @@ import (
 	"codeagent/model"
 )
 
-// Prices of a list are dollars for a token, as text. What is no such price is none.
+// Prices of a list are dollars for a token, as text. Any other text is an unknown price.
 func TestPricesOfAList(t *testing.T) {
 	e := lists(strings.NewReader(`{"data":[
 		{"id":"whole","pricing":{"prompt":"0.00000125","completion":"0.00001","input_cache_read":"0.000000125","image":{}}},

@@ -182,7 +182,7 @@ func (s *Setup) key(under part.Overlay, of Provider, c Choice) part.Overlay {
 	return e
 }
 
-// choice is a list from which the person goes on with c: a model, by its Id.
+// choice is a list that leads to c: a model, by its Id.
 func (s *Setup) choice(title string, under part.Overlay, of Provider, c Choice) *picker.Picker {
 	p := picker.New(s.Keys, title)
 	p.Under, p.Enter = under, "chooses it"

@@ -390,7 +390,7 @@ func (t *Transcript) applyFinish(e event.TurnFinished) {
 	}
 }
 
-// shortTurn is how long a turn takes whose time is not shown. That of a tour, which plays at a pace, says nothing.
+// shortTurn is how long a turn takes whose time is not shown. A tour plays at a pace of its own, so its time means nothing.
 const shortTurn = 5 * time.Second
 
 // welcome opens the transcript.

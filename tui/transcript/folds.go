@@ -41,7 +41,7 @@ func (t *list) foldable(i int, c Canvas) bool {
 }
 
 // Toggle opens or folds the chosen entry, or else the last visible one that has more
-// to show; false: there is none.
+// to show; false: no entry has more.
 func (t *list) Toggle(c Canvas) bool {
 	in := slices.Compact(slices.Clone(t.rows))
 	if i := slices.Index(t.entries, t.chosen); t.chosen != nil && i >= 0 {

@@ -156,7 +156,7 @@ func (ses *Session) Return(screen Face, note string, all bool) error {
 	return nil
 }
 
-// Note adds a note that the model gets with the next message; "" is none.
+// Note adds a note that the model gets with the next message; "" adds nothing.
 func (ses *Session) Note(text string) {
 	if text != "" {
 		ses.steps.notes = append(ses.steps.notes, text)

@@ -25,7 +25,7 @@ func describeAppArmor(ctx context.Context, w io.Writer, layers []sandbox.Layer, 
 		return
 	}
 	paragraph(w, "  AppArmor  ", "gives programs without a profile no rights in user namespaces here (kernel.apparmor_restrict_unprivileged_userns is 1). Where this is why "+
-		"there are none, let root write these lines to /etc/apparmor.d/codeagent, run apparmor_parser -r /etc/apparmor.d/codeagent, and start codeagent again:")
+		"they are missing, let root write these lines to /etc/apparmor.d/codeagent, run apparmor_parser -r /etc/apparmor.d/codeagent, and start codeagent again:")
 	if strings.ContainsAny(program, "\"\\*?[]{}^@,\n") {
 		program = "/usr/local/bin/codeagent"
 		paragraph(w, "            ", "The path of this codeagent has letters that mean patterns in a profile: move it to "+program+" first.")

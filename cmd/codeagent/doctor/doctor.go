@@ -272,7 +272,7 @@ func describeLimits(w io.Writer, name string, l config.ModelLimits) {
 	fmt.Fprintf(w, "         %s: context %s, images %s\n", name, context, vision)
 }
 
-// describeLanguages starts each installed language server in the sandbox. Where there is none, nothing is said.
+// describeLanguages starts each installed language server in the sandbox. It prints nothing where no server is installed.
 func describeLanguages(ctx context.Context, b *workspace.Workspace, w io.Writer) {
 	for i, found := range languages.New(languages.Options{Workspace: b}).Try(ctx) {
 		said := cmp.Or(found.Version, "works")

@@ -88,7 +88,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestDoctorOnAppArmor: where AppArmor restricts user namespaces and there are none, doctor prints a profile.
+// TestDoctorOnAppArmor: where AppArmor denies user namespaces, doctor prints a profile.
 func TestDoctorOnAppArmor(t *testing.T) {
 	dir := t.TempDir()
 	without := []sandbox.Layer{{Name: "mountns", State: sandbox.LayerAbsent, Reason: "mount_setattr: permission denied"}}
