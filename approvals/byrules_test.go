@@ -224,6 +224,11 @@ func TestBackendByRules(t *testing.T) {
 	if _, asked, err = g.Decide(moved); err != nil || asked == nil {
 		t.Errorf("the yes holds for another backend: %v", err)
 	}
+	// What runs in the backend of the session anyway was sent nowhere.
+	g = newGate(OnRequest, confined(), withRules(t, box), func(o *Options) { o.Backend = "box" })
+	if name, err := g.BackendOf("npm test", Wish{}); name != "" || err != nil {
+		t.Errorf("%q, %v", name, err)
+	}
 	// Outside the sandbox there is no backend.
 	out := Wish{Unsandboxed: true, Justification: "the test needs the real display of this machine"}
 	g = newGate(OnRequest, confined(), withRules(t, box+other))

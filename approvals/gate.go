@@ -93,6 +93,8 @@ type Options struct {
 	Decides func(setting, value string) error
 	// Careless: losses that undo cannot reverse need no approval (the setting undo.unkept).
 	Careless bool
+	// Backend is the name of the session's backend.
+	Backend string
 }
 
 // Gate decides. It is safe for concurrent use.

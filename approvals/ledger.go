@@ -48,7 +48,7 @@ type Ledger struct {
 func (l *Ledger) state(names ...string) decide.State {
 	s := decide.State{Revision: l.revision()} // before the answers are read
 	s.GrantsHosts, s.GrantsSockets, s.Careless, s.Path = l.opts.GrantsHosts, l.opts.GrantsSockets, l.opts.Careless, l.opts.Path
-	s.Unconfined, s.Limits = l.opts.Base.Unconfined, l.limits.limited()
+	s.Unconfined, s.Limits, s.Backend = l.opts.Base.Unconfined, l.limits.limited(), l.opts.Backend
 	s.Answers, s.Rules = l.answers(), l.rules.Load().At(l.opts.Now())
 	s.Policy, s.Fetch = l.narrowed(l.opts.Base.Clone()), l.fetches(l.opts.Fetch)
 	for _, e := range s.Answers {

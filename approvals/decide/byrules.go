@@ -77,6 +77,8 @@ func (s State) BackendBy(j rules.Judgement, w Wish) (string, *Refusal) {
 			Reason: fmt.Sprintf("rules send parts of this line to different backends (%s:%d and %s:%d)", Show(j.Backend.File), j.Backend.Line, Show(j.Other.File), j.Other.Line),
 			Advice: "Make it two calls.",
 		}
+	case j.Backend.Backend == s.Backend:
+		return "", nil
 	}
 	return j.Backend.Backend, nil
 }

@@ -31,6 +31,8 @@ type State struct {
 	// GrantsHosts and GrantsSockets: the backend can grant single hosts and path sockets. Careless:
 	// losses that undo cannot reverse need no approval. Unconfined: there is no sandbox.
 	GrantsHosts, GrantsSockets, Careless, Unconfined bool
+	// Backend is the name of the session's backend.
+	Backend string
 }
 
 // With is s under other rules.

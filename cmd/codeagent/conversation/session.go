@@ -266,7 +266,7 @@ func (ses *Base) openGate(s cli.Stdio, list []*rules.Rule, protect func(sandbox.
 		GrantsHosts: hosts, GrantsSockets: sockets, Fetch: ws.FetchHosts, Settings: ws.Opened, Changed: ses.noteGranted,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit, Content: contents{ws},
 		Managed: managed, Decides: ws.Config.Decides,
-		Trusted: protect, Reasons: o.Attended, Hint: o.Hint, Careless: ws.Config.Unkept == "allow",
+		Trusted: protect, Reasons: o.Attended, Hint: o.Hint, Careless: ws.Config.Unkept == "allow", Backend: ws.Config.Sandbox.Backend,
 	})
 	ws.AtClose(func() error { return ws.NoteGrants(ses.Gate.Base()) })
 	ses.Gate.SetCommand(o.Command, func(g sandbox.Grant) []string {

@@ -184,7 +184,7 @@ func newAdd(s cli.Stdio) *cobra.Command {
 	var r rules.Rule
 	var decision, expires string
 	cmd := &cobra.Command{
-		Use: "add --decision allow|ask|forbid [flags] -- WORD... | --tool NAME__TOOL", Short: "Add a rule for commands that begin with these words, or for a tool",
+		Use: "add --decision allow|ask|forbid|--backend NAME [flags] -- WORD... | --tool NAME__TOOL", Short: "Add a rule for commands that begin with these words, or for a tool",
 		Args: wordsOrTool(&r.Tool),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Decision = rules.Decision(decision)
@@ -220,6 +220,7 @@ func newAdd(s cli.Stdio) *cobra.Command {
 	fl := cmd.Flags()
 	fl.SetInterspersed(false)
 	fl.StringVar(&decision, "decision", "", "allow, ask or forbid")
+	fl.StringVar(&r.Backend, "backend", "", "in place of a decision: such commands run in this backend of config.toml")
 	fl.StringVar(&r.Tool, "tool", "", "a tool of an MCP server in place of a command; NAME__* is all of the server")
 	fl.BoolVar(&r.Exact, "exact", false, "with allow: exactly these words, and no more")
 	fl.StringVar(&r.Reason, "reason", "", "with forbid: what the model reads")

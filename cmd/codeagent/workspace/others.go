@@ -22,9 +22,6 @@ type others struct {
 // In returns the runner of commands that a rule sends to the backend with that name. It shares with Runner all but the
 // backend. weak are the weaknesses that the session's backend has not, at the first call with that name.
 func (ws *Workspace) In(name string) (r *exec.Runner, weak []string, err error) {
-	if name == ws.Config.Sandbox.Backend {
-		return ws.Runner, nil, nil
-	}
 	ws.others.mu.Lock()
 	defer ws.others.mu.Unlock()
 	if r = ws.others.runners[name]; r != nil {
