@@ -276,6 +276,9 @@ func (b *Backend) compile(ctx context.Context, o order.Order) error {
 	if err != nil {
 		return err
 	}
+	if why := context.Cause(ctx); why != nil {
+		return fail(sandbox.ExitCannotExec, "exec", fmt.Errorf("its first run compiles the module, which was not finished: %w", why))
+	}
 	if status != (sandbox.Status{}) {
 		return fail(sandbox.ExitCannotExec, "exec", fmt.Errorf("%s (compiled with status %d, signal %d)", strings.TrimSpace(string(text)), status.Exit, status.Signal))
 	}
