@@ -269,7 +269,7 @@ func (g *Gate) BackendOf(command string, w Wish) (string, error) {
 	if g.opts.Refresh != nil {
 		g.opts.Refresh()
 	}
-	s := g.ledger.state()
+	s := decide.State{Rules: g.ledger.rulesNow(), Unconfined: g.opts.Base.Unconfined, Backend: g.opts.Backend}
 	name, refusal := s.BackendBy(s.Rules.Command(command), w)
 	if refusal != nil {
 		return "", refused(refusal)

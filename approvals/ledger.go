@@ -49,7 +49,7 @@ func (l *Ledger) state(names ...string) decide.State {
 	s := decide.State{Revision: l.revision()} // before the answers are read
 	s.GrantsHosts, s.GrantsSockets, s.Careless, s.Path = l.opts.GrantsHosts, l.opts.GrantsSockets, l.opts.Careless, l.opts.Path
 	s.Unconfined, s.Limits, s.Backend = l.opts.Base.Unconfined, l.limits.limited(), l.opts.Backend
-	s.Answers, s.Rules = l.answers(), l.rules.Load().At(l.opts.Now())
+	s.Answers, s.Rules = l.answers(), l.rulesNow()
 	s.Policy, s.Fetch = l.narrowed(l.opts.Base.Clone()), l.fetches(l.opts.Fetch)
 	for _, e := range s.Answers {
 		names = append(names, paths(e.Grant)...)
@@ -57,6 +57,9 @@ func (l *Ledger) state(names ...string) decide.State {
 	s.Places = l.at.look(s.Rules, names)
 	return s
 }
+
+// rulesNow are the rules that have not expired.
+func (l *Ledger) rulesNow() *rules.Set { return l.rules.Load().At(l.opts.Now()) }
 
 // paths are the paths of a grant.
 func paths(g sandbox.Grant) []string { return slices.Concat(g.Write, g.Read, g.Sockets) }

@@ -56,6 +56,14 @@ type Request struct {
 	Instead Decision `json:"-"`
 }
 
+// Backend is where the action would run, as Action.Backend; "" also where a yes may be one to run outside of every backend.
+func (r Request) Backend() string {
+	if r.Widest {
+		return ""
+	}
+	return r.Action.Backend
+}
+
 // Tried is what an action did on a draft.
 type Tried struct {
 	// Changes are all that it changed, deletions first.

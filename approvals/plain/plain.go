@@ -139,9 +139,7 @@ func (q *Question) action(r approvals.Request) (long bool) {
 		q.Does = ""
 		return false
 	}
-	if q.Text, q.Folder = Quoted(text, 0), row(a.Folder); !r.Widest {
-		q.Backend = row(a.Backend)
-	}
+	q.Text, q.Folder, q.Backend = Quoted(text, 0), row(a.Folder), row(r.Backend())
 	if long = !r.GrantOnly && len(text) > wholeBytes; long || r.GrantOnly {
 		q.Text = shortened(q.Text)
 	}

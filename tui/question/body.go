@@ -281,8 +281,8 @@ func (s *sheet) action(r approvals.Request, change []diff.Row) {
 		return
 	}
 	s.add(f)
-	if a.Backend != "" && !r.Widest {
-		s.add(field{label: "backend", hard: true, spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(a.Backend))})})
+	if name := r.Backend(); name != "" {
+		s.add(field{label: "backend", hard: true, spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(name))})})
 	}
 	if a.Folder != "" {
 		s.add(field{label: "in", name: folder, hard: true, spans: paint.Flat([]paint.Span{paint.Text.Span(visible.Fact(paint.Tilde(a.Folder, s.home)))})})

@@ -216,7 +216,10 @@ func (ses *Base) open(ctx context.Context, s cli.Stdio) (err error) {
 		return err
 	}
 	for _, r := range own {
-		if _, err := ws.Config.BackendKind(r.Backend); r.Backend != "" && err != nil {
+		if r.Backend == "" {
+			continue
+		}
+		if _, err := ws.Config.BackendKind(r.Backend); err != nil {
 			return cli.Usage(fmt.Errorf("%s:%d: %w", r.File, r.Line, err))
 		}
 	}

@@ -88,10 +88,10 @@ func (ws *Workspace) backend() (resolved.Backend, error) {
 	}
 	if real := ws.linux; err == nil && real != nil {
 		ws.MadeGit = func() []string {
-			return madeGit(ws.Paths.MadeGit, ws.Folder, sandbox.PathsOf(ws.Policy.Write), append(ws.linux.MadeGit(), ws.others.MadeGit()...))
+			return madeGit(ws.Paths.MadeGit, ws.Folder, sandbox.PathsOf(ws.Policy.Write), ws.others.madeGit(ws.linux))
 		}
 		// What is made on a draft is in no folder.
-		ws.AtClose(func() error { return noteMadeGit(ws.Paths.MadeGit, append(real.MadeGit(), ws.others.MadeGit()...)) })
+		ws.AtClose(func() error { return noteMadeGit(ws.Paths.MadeGit, ws.others.madeGit(real)) })
 	}
 	ws.Offered = backend
 	if ws.Policy.Unconfined {

@@ -76,7 +76,7 @@ func (ws *Workspace) noteRoots(p sandbox.Policy) error {
 // NoteGrants records what p lets commands write beyond the session's own policy, and what they made.
 func (ws *Workspace) NoteGrants(p sandbox.Policy) error {
 	if ws.linux != nil && ws.Draft == nil {
-		if err := noteMadeGit(ws.Paths.MadeGit, append(ws.linux.MadeGit(), ws.others.MadeGit()...)); err != nil {
+		if err := noteMadeGit(ws.Paths.MadeGit, ws.others.madeGit(ws.linux)); err != nil {
 			return err
 		}
 	}

@@ -83,10 +83,11 @@ func (o *others) close() (err error) {
 	return err
 }
 
-// MadeGit lists the git directories that commands made there.
-func (o *others) MadeGit() (dirs []string) {
+// madeGit lists the git directories that commands made there and in the session's own backend.
+func (o *others) madeGit(own *linuxsandbox.Backend) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	dirs := own.MadeGit()
 	for _, made := range o.made {
 		dirs = append(dirs, made.MadeGit()...)
 	}
