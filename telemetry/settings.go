@@ -15,8 +15,6 @@ type settings struct {
 	target
 	resource []attribute
 	parent   parent
-	// content: texts of commands may be sent.
-	content bool
 }
 
 // target is where the spans are sent.
@@ -54,8 +52,7 @@ func read(env func(string) string, version string) (s *settings, problems []stri
 	if !above.sampled {
 		return nil, r.problems
 	}
-	content := strings.EqualFold(env("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"), "true")
-	return &settings{*to, r.resource(version), above, content}, r.problems
+	return &settings{*to, r.resource(version), above}, r.problems
 }
 
 type reader struct {

@@ -109,12 +109,6 @@ func (x *Exporter) observe(e event.Event) {
 		if e.Server != nil {
 			s.Attributes = append(s.Attributes, text("mcp.method.name", "tools/call"), text("codeagent.mcp.server", x.line(e.Server.Server)))
 		}
-		if x.set.content {
-			s.Attributes = append(s.Attributes, text("codeagent.call", x.mask.Text(e.Title)))
-			if e.Server != nil {
-				s.Attributes = append(s.Attributes, text("gen_ai.tool.call.arguments", x.mask.Text(e.Server.Arguments)))
-			}
-		}
 		o.calls[e.CallID] = s
 	case event.ToolFinished:
 		x.call(e)
@@ -124,6 +118,7 @@ func (x *Exporter) observe(e event.Event) {
 		x.answer(e)
 	case event.TurnFinished:
 		x.turn(e)
+		x.wake()
 	}
 }
 

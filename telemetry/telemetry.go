@@ -6,8 +6,7 @@
 // The official SDK is not used: it would add 9 MB to a program of 19 MB.
 //
 // Spans have names of tools and models, counts, durations and outcomes. Messages, commands,
-// paths and output are not sent; OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true adds
-// the line that describes a call, without secrets.
+// paths and output are not sent.
 package telemetry
 
 import (
@@ -27,9 +26,6 @@ import (
 )
 
 const (
-	// sendEvery is how often ended spans are sent, atOnce how many of them at most.
-	sendEvery = 5 * time.Second
-	atOnce    = 512
 	// mostQueued bounds the spans that wait. Later ones are dropped and counted.
 	mostQueued = 2048
 	// lastSend bounds the sending of what is left at the end.
@@ -51,7 +47,7 @@ type Exporter struct {
 	lost int
 	why  error
 
-	full  chan struct{} // there is enough to send now
+	send  chan struct{} // a turn has ended
 	quit  chan struct{}
 	ended chan struct{}
 	stop  context.CancelFunc
@@ -67,7 +63,7 @@ func New(env func(string) string, version string, secrets func() *mask.Mask) (x 
 	ctx, stop := context.WithCancel(context.Background())
 	x = &Exporter{
 		set: set, version: version, mask: secrets(), now: time.Now, stop: stop,
-		full: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+		send: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 		client: &http.Client{
 			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the headers have keys
@@ -98,24 +94,16 @@ func (x *Exporter) Close() error {
 	return fmt.Errorf("telemetry: not everything was sent (%d spans lost): %w", x.lost, x.why)
 }
 
-// run sends until Close.
+// run sends after each turn, and at the end.
 func (x *Exporter) run(ctx context.Context) {
 	defer close(x.ended)
-	tick := time.NewTicker(sendEvery)
-	defer tick.Stop()
-	for {
-		over := false
+	for over := false; !over; {
 		select {
 		case <-x.quit:
 			over = true
-		case <-x.full:
-		case <-tick.C:
+		case <-x.send:
 		}
-		for x.sendSpans(ctx, over) {
-		}
-		if over {
-			return
-		}
+		x.sendSpans(ctx)
 	}
 }
 
@@ -125,11 +113,14 @@ func (x *Exporter) enqueue(s *span) {
 		x.fail(1, errors.New("too many were waiting"))
 		return
 	}
-	if x.queue = append(x.queue, s); len(x.queue) >= atOnce {
-		select {
-		case x.full <- struct{}{}:
-		default:
-		}
+	x.queue = append(x.queue, s)
+}
+
+// wake has the queue sent; x.mu is held.
+func (x *Exporter) wake() {
+	select {
+	case x.send <- struct{}{}:
+	default:
 	}
 }
 
@@ -141,46 +132,34 @@ func (x *Exporter) fail(lost int, why error) {
 	}
 }
 
-// sendSpans sends the first spans of the queue, and reports whether there are more and the
-// collector takes them. What can be sent again stays in the queue, but for the last time.
-func (x *Exporter) sendSpans(ctx context.Context, last bool) (more bool) {
+// sendSpans sends the queue. What the collector does not take is lost.
+func (x *Exporter) sendSpans(ctx context.Context) {
 	x.mu.Lock()
-	batch := x.queue[:min(len(x.queue), atOnce):min(len(x.queue), atOnce)]
+	batch := x.queue
+	x.queue = nil
 	x.mu.Unlock()
 	if len(batch) == 0 {
-		return false
+		return
 	}
-	again, err := x.post(ctx, traceRequest{[]resourceSpans{{resource{x.set.resource}, []scopeSpans{{scope{"codeagent", x.version}, batch}}}}})
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	switch {
-	case err != nil && again && !last:
-		return false
-	case err != nil && again:
-		x.fail(len(x.queue), err)
-		x.queue = nil
-	case err != nil:
+	if err := x.post(ctx, traceRequest{[]resourceSpans{{resource{x.set.resource}, []scopeSpans{{scope{"codeagent", x.version}, batch}}}}}); err != nil {
+		x.mu.Lock()
 		x.fail(len(batch), err)
-		x.queue = x.queue[len(batch):]
-	default:
-		x.queue = x.queue[len(batch):]
+		x.mu.Unlock()
 	}
-	return len(x.queue) > 0
 }
 
-// post sends one request. again: it may be sent again later. The error has no part of the
-// address but its host.
-func (x *Exporter) post(ctx context.Context, request any) (again bool, err error) {
+// post sends one request. The error has no part of the address but its host.
+func (x *Exporter) post(ctx context.Context, request any) error {
 	t := x.set.target
 	body, err := json.Marshal(request)
 	if err != nil {
-		return false, err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(body))
 	if err != nil {
-		return false, fmt.Errorf("%s: the address is not valid", t.host)
+		return fmt.Errorf("%s: the address is not valid", t.host)
 	}
 	for k, v := range t.headers {
 		r.Header.Set(k, v)
@@ -196,18 +175,14 @@ func (x *Exporter) post(ctx context.Context, request any) (again bool, err error
 		if ctx.Err() != nil {
 			err = errors.New("no answer in time")
 		}
-		return true, fmt.Errorf("%s: %s", t.host, x.line(err.Error()))
+		return fmt.Errorf("%s: %s", t.host, x.line(err.Error()))
 	}
 	defer answer.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
-	switch answer.StatusCode {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		again = true
-	}
 	if answer.StatusCode/100 != 2 {
-		return again, fmt.Errorf("%s answered with HTTP %d", t.host, answer.StatusCode)
+		return fmt.Errorf("%s answered with HTTP %d", t.host, answer.StatusCode)
 	}
-	return false, nil
+	return nil
 }
 
 // line returns text as one bounded line without secrets.
