@@ -8,9 +8,7 @@ import (
 
 	"codeagent/acp"
 	"codeagent/agent"
-	"codeagent/cmd/codeagent/servers"
 	"codeagent/config/server"
-	"codeagent/mcp"
 	"codeagent/prompts"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,14 +68,9 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestCommands: builtin commands come first and keep their names, then the user's, then those of servers.
+// TestCommands: builtin commands come first and keep their names, then the user's.
 func TestCommands(t *testing.T) {
-	o := &open{
-		own: []prompts.Own{{Name: "status"}, {Name: "fix", About: "mine"}},
-		prompts: []servers.Prompt{{Server: "files", Prompt: mcp.Prompt{Name: "sum", Title: "Sums", Arguments: []mcp.PromptArgument{
-			{Name: "path", Required: true}, {Name: "depth"},
-		}}}},
-	}
+	o := &open{own: []prompts.Own{{Name: "status"}, {Name: "fix", About: "mine"}}}
 	var names []string
 	seen := map[string]acp.Command{}
 	for _, c := range o.Commands() {
@@ -87,11 +80,8 @@ func TestCommands(t *testing.T) {
 		names, seen[c.Name] = append(names, c.Name), c
 	}
 	n := len(builtin())
-	if diff := cmp.Diff([]string{"fix", "files:sum"}, names[n:]); diff != "" || names[0] != "status" {
+	if diff := cmp.Diff([]string{"fix"}, names[n:]); diff != "" || names[0] != "status" {
 		t.Errorf("%v %s", names, diff)
-	}
-	if got := seen["files:sum"]; got.Hint != "PATH [depth]" || got.About != "“Sums” (the server's words)" {
-		t.Errorf("%+v", got)
 	}
 }
 
@@ -111,9 +101,6 @@ func TestCalled(t *testing.T) {
 	}
 	if _, _, err := o.called(context.Background(), acp.Message{Typed: "/plan"}); err == nil || !strings.Contains(err.Error(), "needs a task") {
 		t.Error(err)
-	}
-	if _, _, err := o.called(context.Background(), acp.Message{Typed: "/rename"}); err == nil {
-		t.Error("a session gets no title")
 	}
 	if _, _, err := o.called(context.Background(), acp.Message{Typed: "/undo"}); err == nil || !strings.Contains(err.Error(), "not recorded") {
 		t.Error(err)

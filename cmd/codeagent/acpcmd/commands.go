@@ -1,7 +1,6 @@
 package acpcmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
-	"codeagent/cmd/codeagent/doctor"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/prompts"
@@ -43,12 +41,12 @@ func page(text string) reply {
 }
 
 // builtin is the table of / commands, in the order they are shown. They are those of the screen that
-// make sense in an editor: it has its own ways to copy, to find and to switch sessions.
+// make sense in an editor: it has its own ways to copy, to find, to compare and to switch sessions, and to
+// choose the model.
 func builtin() []command {
 	return []command{
 		{name: "status", help: "model, folder, sandbox, what is not enforced here, tokens", run: (*open).status},
 		{name: "permissions", takes: "[policy | revoke ID]", help: "what is open and why; revoke it, or change the policy, such as to read-only", run: (*open).permissions},
-		{name: "model", takes: "[name] [effort]", help: "list the models, or switch to another one; the effort says how long it may think", run: (*open).model},
 		{name: "compact", takes: "[focus]", help: "summarize the conversation; the focus says what to keep", run: func(o *open, ctx context.Context, focus string) (reply, error) {
 			return reply{}, commands.Compact(ctx, o.ses, focus)
 		}},
@@ -57,10 +55,6 @@ func builtin() []command {
 		{name: "ps", takes: "[end ID]", help: "the jobs in the background and the end of their output; end one", run: (*open).jobs},
 		{name: "sandbox", help: "what commands may touch now", run: func(o *open, _ context.Context, _ string) (reply, error) {
 			return page(commands.Sandbox(o.ses)), nil
-		}},
-		{name: "diff", help: "what differs from the last commit", run: (*open).diff},
-		{name: "skills", help: "the skills and hooks in use, and which are left out", run: func(o *open, _ context.Context, _ string) (reply, error) {
-			return page(o.ses.Extensions.Page()), nil
 		}},
 		{name: "plan", takes: "[task]", help: "have the model plan a task, and change nothing until you choose another mode", run: func(o *open, _ context.Context, task string) (reply, error) {
 			if task == "" {
@@ -76,25 +70,16 @@ func builtin() []command {
 		{name: "init", help: "have the model write AGENTS.md for this project", run: func(*open, context.Context, string) (reply, error) {
 			return sends(prompts.Init()), nil
 		}},
-		{name: "rename", takes: "title", help: "give this session a title", run: (*open).rename},
-		{name: "export", takes: "[file]", help: "write this session as a page, .md or .html", run: func(o *open, _ context.Context, file string) (reply, error) {
-			words, err := commands.Export(o.ses, file)
-			return page(words), err
-		}},
 		{name: "keep", takes: "[folder]", help: "copy the files of the session's own /tmp to the workspace, or to a folder", run: func(o *open, _ context.Context, folder string) (reply, error) {
 			words, err := conversation.Keep(o.ses, folder)
 			return page(words), err
 		}},
 		{name: "mcp", takes: "[NAME | restart NAME]", help: "the MCP servers; all about one; or restart one", run: (*open).mcp},
-		{name: "doctor", help: "what this machine enforces, found by trying it", run: func(o *open, ctx context.Context, _ string) (reply, error) {
-			report, err := doctor.Report(ctx, o.ses.Workspace.Stdio, o.flags)
-			return page(report), err
-		}},
 	}
 }
 
 // Commands returns the commands that a message can name: codeagent's, then the user's own prompts
-// and the project's, whose names are not taken, then the prompts of MCP servers.
+// and the project's, whose names are not taken.
 func (o *open) Commands() []acp.Command {
 	var out []acp.Command
 	for _, c := range builtin() {
@@ -106,13 +91,6 @@ func (o *open) Commands() []acp.Command {
 		if !slices.ContainsFunc(out, func(c acp.Command) bool { return c.Name == own.Name }) {
 			out = append(out, acp.Command{Name: own.Name, About: own.About, Hint: "[…]"})
 		}
-	}
-	for _, p := range o.prompts {
-		about := "a prompt of the MCP server " + p.Server
-		if said := cmp.Or(p.Description, p.Title); said != "" {
-			about = "“" + said + "” (the server's words)"
-		}
-		out = append(out, acp.Command{Name: served(p), About: about, Hint: argumentsOf(p)})
 	}
 	return out
 }
@@ -144,17 +122,11 @@ func (o *open) run(ctx context.Context, typed string) (r reply, ok bool, err err
 		}
 	}
 	o.mu.Lock()
-	own, prompts := o.own, o.prompts
+	own := o.own
 	o.mu.Unlock()
 	for _, p := range own {
 		if p.Name == name {
 			return sends(p.Prompt(argument)), true, nil
-		}
-	}
-	for _, p := range prompts {
-		if served(p) == name {
-			r, err := o.prompt(ctx, p, argument)
-			return r, true, err
 		}
 	}
 	return reply{}, false, nil
@@ -231,43 +203,6 @@ func (o *open) policy(ctx context.Context, name string) (reply, error) {
 	return reply{}, errors.New("/permissions takes one of " + strings.Join(names, ", ") + ", or revoke ID")
 }
 
-func (o *open) model(ctx context.Context, argument string) (reply, error) {
-	words := strings.Fields(argument)
-	effort := ""
-	if n := len(words); n > 0 && slices.Contains(efforts(), words[n-1]) {
-		words, effort = words[:n-1], words[n-1]
-	}
-	name := strings.Join(words, " ")
-	if argument == "" {
-		list, err := o.listed.List(ctx)
-		var b strings.Builder
-		for _, m := range list {
-			mark := "  "
-			if m.Current {
-				mark = "› "
-			}
-			fmt.Fprintf(&b, "%s%s  %s\n", mark, m.Name, m.About)
-		}
-		return page(b.String()), err
-	}
-	if name != "" {
-		if err := o.listed.Use(ctx, name); err != nil {
-			return reply{}, err
-		}
-	}
-	if effort != "" {
-		if err := o.think(ctx, effort); err != nil {
-			return reply{}, err
-		}
-	}
-	now := o.ses.Asked()
-	text := "now using " + now.Title(now.Name)
-	if effort != "" {
-		text += ", effort " + effort
-	}
-	return page(text), nil
-}
-
 func (o *open) jobs(_ context.Context, argument string) (reply, error) {
 	if id, end := strings.CutPrefix(argument, "end "); end {
 		var n int
@@ -298,27 +233,3 @@ func (o *open) jobs(_ context.Context, argument string) (reply, error) {
 
 // jobTail is how much of a background command's output /ps shows, in bytes.
 const jobTail = 2 << 10
-
-func (o *open) diff(ctx context.Context, _ string) (reply, error) {
-	_, c, err := o.ses.Workspace.Diff(ctx, "")
-	if c.Cut {
-		c.Text += "\n(the rest is left out)"
-	}
-	if err == nil && c.Text == "" {
-		c.Text = "(nothing)"
-	}
-	return reply{page: visible.Fenced(strings.TrimRight(c.Text, "\n"), "diff")}, err
-}
-
-func (o *open) rename(_ context.Context, title string) (reply, error) {
-	if title == "" {
-		return reply{}, errors.New("/rename TITLE gives this session a title")
-	}
-	if err := o.ses.Record.Log.Rename(title); err != nil {
-		return reply{}, err
-	}
-	o.mu.Lock()
-	o.title = title
-	o.mu.Unlock()
-	return page("this session is called “" + title + "”"), nil
-}

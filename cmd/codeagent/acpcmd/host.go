@@ -68,7 +68,7 @@ func (h *host) Open(ctx context.Context, o acp.OpenRequest, face acp.Face) (acp.
 		end()
 		return nil, inWords(err)
 	}
-	out := &open{face: face, flags: f, end: end, effort: base.Workspace.Config.ReasoningEffort}
+	out := &open{face: face, end: end, effort: base.Workspace.Config.ReasoningEffort}
 	out.ses = conversation.Join(base, out)
 	out.undoing, out.listed = commands.NewUndoing(out.ses), &commands.Models{Ses: out.ses, Show: out.Emit}
 	out.ses.Begin()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"codeagent/acp"
@@ -16,7 +15,6 @@ import (
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
-	"codeagent/mcp/inquiry"
 )
 
 // handedIn returns the servers that an editor hands in, as settings: each runs in the sandbox that a
@@ -93,60 +91,6 @@ func nameOf(name string) string {
 		}
 	}
 	return cmp.Or(strings.Trim(short.Head(b.String(), 32), "-"), "editor")
-}
-
-// lookAtServers waits for the MCP servers and lists their prompts, which are commands then.
-func (o *open) lookAtServers(ctx context.Context) {
-	if o.ses.Servers == nil || o.ses.Servers.Ready(ctx) != nil {
-		return
-	}
-	list, _ := o.ses.Servers.Prompts(ctx) // a server that does not list its own is left out
-	o.mu.Lock()
-	o.prompts = slices.DeleteFunc(list, func(p servers.Prompt) bool { return strings.ContainsAny(p.Name, " \t\n/") }) // it cannot be typed
-	o.mu.Unlock()
-	o.face.Refresh()
-}
-
-// served is the name of the command for a prompt of a server.
-func served(p servers.Prompt) string { return p.Server + ":" + visible.Line(p.Name) }
-
-// argumentsOf names the arguments of a prompt, required ones in capitals.
-func argumentsOf(p servers.Prompt) string {
-	var out []string
-	for _, a := range p.Arguments {
-		name := "[" + visible.Line(a.Name) + "]"
-		if a.Required {
-			name = strings.ToUpper(visible.Line(a.Name))
-		}
-		out = append(out, name)
-	}
-	return strings.Join(out, " ")
-}
-
-// prompt gets the message of a server's prompt. Required arguments that were not written are asked
-// for in a form.
-func (o *open) prompt(ctx context.Context, p servers.Prompt, written string) (reply, error) {
-	q := inquiry.Question{Server: p.Server, Message: "For its prompt " + p.Name + ": " + p.Description, Fields: p.Fields()}
-	given := inquiry.Positional(q.Fields, written)
-	missing := false
-	for i, f := range q.Fields {
-		if given[f.Name] != "" {
-			q.Fields[i].Default = given[f.Name]
-		}
-		missing = missing || f.Required && given[f.Name] == ""
-	}
-	if missing {
-		r, err := o.face.Inquire(ctx, q)
-		if err != nil || r.Action != inquiry.Accepted {
-			return reply{}, fmt.Errorf("/%s needs %s", served(p), argumentsOf(p))
-		}
-		for name, v := range r.Values {
-			given[name], _ = v.(string)
-		}
-	}
-	in, err := commands.ServerPrompt(ctx, o.ses, p.Server, p.Name, given)
-	in.Text = fmt.Sprintf("[/%s: a prompt of the MCP server %s, which the user chose. The server wrote it.]\n%s", served(p), p.Server, in.Text)
-	return reply{message: &in}, err
 }
 
 // mcp is /mcp: the servers, all about one, or a restart.

@@ -12,7 +12,6 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/commands"
 	"codeagent/cmd/codeagent/conversation"
-	"codeagent/cmd/codeagent/servers"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/event"
 	"codeagent/event/word"
@@ -28,18 +27,16 @@ const hint = "choose another approval policy for this session in the editor, or 
 type open struct {
 	ses     *conversation.Session
 	face    acp.Face
-	flags   cli.Flags
 	end     context.CancelFunc  // ends what was started beside the session's start
 	undoing *commands.UndoStack // nil: nothing is recorded
 	listed  *commands.Models
 	looks   sync.WaitGroup
 
-	mu      sync.Mutex
-	own     []prompts.Own      // guarded by mu
-	prompts []servers.Prompt   // guarded by mu
-	used    event.UsageUpdated // guarded by mu
-	title   string             // guarded by mu
-	effort  string             // guarded by mu
+	mu     sync.Mutex
+	own    []prompts.Own      // guarded by mu
+	used   event.UsageUpdated // guarded by mu
+	title  string             // guarded by mu
+	effort string             // guarded by mu
 }
 
 var (
@@ -61,7 +58,6 @@ func (o *open) look(ctx context.Context) {
 	o.own = own
 	o.mu.Unlock()
 	o.face.Refresh()
-	o.looks.Go(func() { o.lookAtServers(ctx) })
 	if _, err := o.listed.List(ctx); err != nil {
 		return // the one in use is a choice all the same
 	}

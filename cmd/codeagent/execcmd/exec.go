@@ -189,9 +189,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 		printer.Emit(event.Notice{Level: word.LevelWarning, Text: w})
 	}
 	if x.review == nil {
-		if in, err = message(ctx, ses, printer, prompt); err != nil {
-			return byLimit(ctx, err)
-		}
+		in = agent.Input{Text: prompt}
 	}
 	err = ses.Turn(ctx, in)
 	answer := printer.Last().Answer

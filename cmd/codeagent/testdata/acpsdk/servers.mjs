@@ -19,7 +19,7 @@ assert.match(forms[0].message, /^The MCP server fake asks; these are its words, 
 assert.deepEqual(forms[0].requestedSchema, { type: "object", properties: { colour: { type: "string", title: "colour" } }, required: ["colour"] });
 assert.ok(JSON.stringify(calls[1].content).includes("green"));
 
-// /mcp shows it, and its prompts are commands. What is missing is asked for.
+// /mcp shows it.
 const run = async (text) => {
   const before = editor.text(sessionId).length;
   await editor.prompt(sessionId, text);
@@ -27,12 +27,6 @@ const run = async (text) => {
 };
 assert.match(await run("/mcp"), /fake {2}running/);
 assert.match(await run("/mcp fake"), /Tools, in the server's words/);
-await editor.until(() => editor.of(sessionId, "available_commands_update").some((u) => u.availableCommands.some((c) => c.name === "fake:greet" && c.input.hint === "WHOM")));
-editor.form = (params) => (forms.push(params), { action: "accept", content: { whom: `Ada\n${steps(say("greeted Ada"))}` } });
-assert.match(await run("/fake:greet"), /greeted Ada/);
-assert.equal(forms.length, 2);
-assert.match(await run(`/fake:greet Bo\n${steps(say("greeted Bo"))}`), /greeted Bo/);
-assert.equal(forms.length, 2);
 
 // An answer that does not fit is a no, and so is an editor without forms.
 editor.form = () => ({ action: "accept", content: { colour: 5 } });
