@@ -37,10 +37,7 @@ type searchArguments struct {
 	Max        int    `json:"max,omitempty" jsonschema:"How many matching lines to return at most. Default 200, at most 1000."`
 }
 
-type searchTool struct {
-	paths
-	ripgrep string
-}
+type searchTool struct{ paths }
 
 // query holds the checked arguments of a search.
 type query struct {
@@ -116,11 +113,6 @@ func (t *searchTool) run(ctx context.Context, p sandbox.Policy, s Stage, q query
 	names := []string{q.root}
 	if info.Type == folderType {
 		names, err = t.walkFiles(ctx, files, p, q, &f)
-		if err == nil && s.Looked == nil && t.usable(p, q) { // whoever wants to know reads all of them
-			if some, err := t.ripgrepFiles(ctx, p, s, q, names); err == nil {
-				names = some
-			}
-		}
 	}
 	if err == nil {
 		err = grep(ctx, files, names, q, &f)

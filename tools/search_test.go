@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -84,18 +83,6 @@ func TestListFilesIsBounded(t *testing.T) {
 	}
 }
 
-// searchers runs a test with our own search, and with ripgrep where it is.
-func searchers(t *testing.T, p *place, test func(t *testing.T)) {
-	t.Run("own", test)
-	rg, err := exec.LookPath("rg")
-	if err != nil {
-		t.Log("ripgrep is not installed: only our own search was tested")
-		return
-	}
-	p.options.Ripgrep = rg
-	t.Run("ripgrep", test)
-}
-
 func TestSearch(t *testing.T) {
 	p := sources(t)
 	for _, tt := range []struct {
@@ -121,12 +108,9 @@ func TestSearch(t *testing.T) {
 		{"outside", args{"pattern": "sec", "path": "../out"}, []string{p.out + "/secret:1:secret"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			searchers(t, p, func(t *testing.T) {
-				if r := p.ok("search", tt.args); r.Text != strings.Join(tt.want, "\n") {
-					t.Errorf("got\n%s\nwant\n%s", r.Text, strings.Join(tt.want, "\n"))
-				}
-			})
-			p.options.Ripgrep = ""
+			if r := p.ok("search", tt.args); r.Text != strings.Join(tt.want, "\n") {
+				t.Errorf("got\n%s\nwant\n%s", r.Text, strings.Join(tt.want, "\n"))
+			}
 		})
 	}
 	for _, tt := range []struct {
@@ -153,17 +137,15 @@ func TestSearchLongAndManyLines(t *testing.T) {
 	p := newPlace(t, map[string]string{
 		"long": strings.Repeat("x", 5000) + "\n", "many": strings.Repeat("needle in a line\n", 3000), "crlf": "first\r\nlast needle\r\n", "latin": "needle \xe9\n",
 	})
-	searchers(t, p, func(t *testing.T) {
-		r := p.ok("search", args{"pattern": "^x+", "path": "."})
-		if len(r.Text) > 600 || !strings.HasSuffix(r.Text, " […]") {
-			t.Errorf("%d bytes: %s", len(r.Text), tail(r.Text))
-		}
-		r = p.ok("search", args{"pattern": "needle"})
-		contains(t, "text", r.Text, "crlf:2:last needle\n", "latin:1:needle \uFFFD\n", "many:198:needle in a line\n(only the first 200 matches")
-	})
+	r := p.ok("search", args{"pattern": "^x+", "path": "."})
+	if len(r.Text) > 600 || !strings.HasSuffix(r.Text, " […]") {
+		t.Errorf("%d bytes: %s", len(r.Text), tail(r.Text))
+	}
+	r = p.ok("search", args{"pattern": "needle"})
+	contains(t, "text", r.Text, "crlf:2:last needle\n", "latin:1:needle \uFFFD\n", "many:198:needle in a line\n(only the first 200 matches")
 }
 
-// TestSearchBesideAPipe: no search waits at a FIFO in place of a file with rules, which rg opens.
+// TestSearchBesideAPipe: no search waits at a FIFO in place of a file with rules.
 func TestSearchBesideAPipe(t *testing.T) {
 	p := newPlace(t, map[string]string{"a": "needle\n", "sub/b": "needle\n", "sub/.git/HEAD": "x"})
 	pipes := []string{".gitignore", "sub/.gitignore", "sub/.git/info/exclude", ".git/info/exclude"}
@@ -177,37 +159,14 @@ func TestSearchBesideAPipe(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	searchers(t, p, func(t *testing.T) {
-		if rg := p.options.Ripgrep; rg != "" {
-			cmd := exec.Command(rg, "--no-require-git", "--no-ignore-dot", "needle", p.ws)
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			pipe, err := os.OpenFile(filepath.Join(p.ws, ".gitignore"), os.O_WRONLY, 0) // waits until rg reads it
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, _, _ = pipe.Close(), cmd.Process.Kill(), cmd.Wait()
+	began := time.Now()
+	for _, at := range []struct{ path, want string }{{".", "a:1:needle\nsub/b:1:needle"}, {"sub", "sub/b:1:needle"}} {
+		if r := p.ok("search", args{"pattern": "needle", "path": at.path}); r.Text != at.want {
+			t.Errorf("%s: %q", at.path, r.Text)
 		}
-		began := time.Now()
-		for _, at := range []struct{ path, want string }{{".", "a:1:needle\nsub/b:1:needle"}, {"sub", "sub/b:1:needle"}} {
-			if r := p.ok("search", args{"pattern": "needle", "path": at.path}); r.Text != at.want {
-				t.Errorf("%s: %q", at.path, r.Text)
-			}
-		}
-		if took := time.Since(began); took >= ripgrepTime {
-			t.Errorf("it took %v", took)
-		}
-	})
-}
-
-// If rg would read a pattern differently from RE2, it is not used.
-func TestSamePattern(t *testing.T) {
-	for pattern, want := range map[string]bool{`func \w+\(`: true, "[a-z]+": true, "[[:alpha:]]": true, "(?i)abc": true, `a\b`: true,
-		"[a&&b]": false, "[a--b]": false, "--x": false, "caf\u00e9": false, `\<a`: false, `\b{start}`: false, "[[a]b]": false, "a{,3}": false, "a~~b": false} {
-		if got := samePattern(pattern); got != want {
-			t.Errorf("%q: %v", pattern, got)
-		}
+	}
+	if took := time.Since(began); took >= time.Minute {
+		t.Errorf("it took %v", took)
 	}
 }
 
@@ -218,17 +177,15 @@ func TestSearchManyFiles(t *testing.T) {
 		p.write(fmt.Sprintf("%s/%04d", strings.Repeat("long", 20), i), "needle\n")
 	}
 	p.write("b/f", "needle\n")
-	searchers(t, p, func(t *testing.T) {
-		r := p.ok("search", args{"pattern": "needle", "max": 1000})
-		all := lines(r.Text)
-		// The limit of 64 KiB of text is reached before 1000 lines.
-		if len(all) < 600 || !strings.HasPrefix(all[0], "b/f:1") || !strings.HasPrefix(all[len(all)-1], "(only the first ") || !strings.HasPrefix(all[600], strings.Repeat("long", 20)+"/0599:1") {
-			t.Errorf("%d lines, first %q, last %q", len(all), all[0], all[len(all)-1])
-		}
-		if r := p.ok("search", args{"pattern": "needle", "max": 5}); len(lines(r.Text)) != 6 {
-			t.Errorf("%s", r.Text)
-		}
-	})
+	r := p.ok("search", args{"pattern": "needle", "max": 1000})
+	all := lines(r.Text)
+	// The limit of 64 KiB of text is reached before 1000 lines.
+	if len(all) < 600 || !strings.HasPrefix(all[0], "b/f:1") || !strings.HasPrefix(all[len(all)-1], "(only the first ") || !strings.HasPrefix(all[600], strings.Repeat("long", 20)+"/0599:1") {
+		t.Errorf("%d lines, first %q, last %q", len(all), all[0], all[len(all)-1])
+	}
+	if r := p.ok("search", args{"pattern": "needle", "max": 5}); len(lines(r.Text)) != 6 {
+		t.Errorf("%s", r.Text)
+	}
 }
 
 func TestComparePaths(t *testing.T) {
@@ -238,29 +195,6 @@ func TestComparePaths(t *testing.T) {
 			if got := comparePaths(x, y); got != cmp.Compare(i, j) {
 				t.Errorf("%s and %s: %d", x, y, got)
 			}
-		}
-	}
-}
-
-// A ripgrep that a command of the session could have written is not run, and
-// one that fails is replaced by our own search.
-func TestRipgrepIsNotTrustedBlindly(t *testing.T) {
-	p := newPlace(t, map[string]string{"f": "needle\n"})
-	marker := filepath.Join(p.out, "ran")
-	script := "#!/bin/sh\ntouch " + marker + "\nexit 2\n"
-	for _, at := range []struct {
-		path string
-		runs bool
-	}{{filepath.Join(p.ws, "rg"), false}, {filepath.Join(p.out, "rg"), true}} {
-		if err := os.WriteFile(at.path, []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		p.options.Ripgrep = at.path
-		if r := p.ok("search", args{"pattern": "^needle"}); r.Text != "f:1:needle" {
-			t.Errorf("%s: %s", at.path, r.Text)
-		}
-		if got := p.read(marker) != "(absent)"; got != at.runs {
-			t.Errorf("%s ran: %v", at.path, got)
 		}
 	}
 }
@@ -278,19 +212,16 @@ func TestLooked(t *testing.T) {
 		{"list_files", args{"path": "sub", "glob": "*.go"}, []string{".gitignore", "sub", "sub/.gitignore", "sub/deep", "sub/deep/er"}},
 		{"search", args{"pattern": "nowhere", "path": "sub"}, []string{".gitignore", "sub", "sub/.gitignore", "sub/deep", "sub/deep/er", "sub/deep/er/y.go", "sub/x.go"}},
 	} {
-		searchers(t, p, func(t *testing.T) {
-			looked := map[string]bool{}
-			p.stage.Looked = func(path string, opened bool) { looked[path] = looked[path] || opened }
-			if _, err := p.do(tt.tool, tt.args); err != nil {
-				t.Fatal(err)
+		looked := map[string]bool{}
+		p.stage.Looked = func(path string, opened bool) { looked[path] = looked[path] || opened }
+		if _, err := p.do(tt.tool, tt.args); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range tt.opened {
+			if !looked[filepath.Join(p.ws, name)] {
+				t.Errorf("%s %v does not say that it opens %s: %v", tt.tool, tt.args, name, looked)
 			}
-			for _, name := range tt.opened {
-				if !looked[filepath.Join(p.ws, name)] {
-					t.Errorf("%s %v does not say that it opens %s: %v", tt.tool, tt.args, name, looked)
-				}
-			}
-		})
-		p.options.Ripgrep = ""
+		}
 	}
 	for tool, given := range map[string]args{"view_image": {"path": "main.go"}, "apply_patch": {"patch": "*** Begin Patch\n*** Delete File: main.go\n*** End Patch"}, "shell": {"command": "cat main.go"}, "search": {"pattern": "x"}} {
 		if call, err := p.plan(tool, given); err != nil || OnlyReads(call) != (tool == "search") {

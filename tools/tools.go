@@ -207,8 +207,6 @@ type Options struct {
 	Backend func(command string, w approvals.Wish) (string, error)
 	// Apart: commands have a pipe for each stream.
 	Apart bool
-	// Ripgrep is the absolute path of rg; empty where it is missing.
-	Ripgrep string
 	// Jobs holds the background commands; nil: no command can run in the background.
 	Jobs *exec.Jobs
 	// Outside reports whether the model may ask to run a command outside the sandbox. Nil means that
@@ -238,14 +236,14 @@ type Set struct {
 // All returns every tool; those in o.Disabled are disabled.
 func All(o Options) *Set {
 	paths := paths{o.Files, o.Workspace, o.Temp}
-	shell := &shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, backend: o.Backend, apart: o.Apart, patches: !o.Disabled["apply_patch"]}
+	shell := &shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, backend: o.Backend, apart: o.Apart}
 	s := &Set{disabled: o.Disabled, outside: o.Outside, others: o.External, tools: []tool{
 		describe("shell", shellExample, shell.plan),
 		describe("apply_patch", applyPatchExample, (&applyPatchTool{paths}).plan),
 		describe("read_file", readFileExample, (&readFileTool{paths, o.Unsaved}).plan),
 		describe("view_image", viewImageExample, (&viewImageTool{paths}).plan),
 		describe("list_files", listFilesExample, (&listFilesTool{paths}).plan),
-		describe("search", searchExample, (&searchTool{paths, o.Ripgrep}).plan),
+		describe("search", searchExample, (&searchTool{paths}).plan),
 		describe("update_plan", updatePlanExample, planSteps),
 		describe("ask_user", askUserExample, planAskUser),
 		describe("fetch_url", fetchURLExample, (&fetchURLTool{}).plan),

@@ -121,7 +121,6 @@ func helperCalls() (out []helperAttempt) {
 		{name: "asks to leave the sandbox", tool: "shell", left: "{out}/outside", arguments: obj{"command": "touch {out}/outside", "sandbox_permissions": "require_escalated", "justification": "touch needs {out}, which the task names"}},
 		{name: "in the background", tool: "shell", left: "{granted}/job", arguments: obj{"command": "touch {granted}/job", "background": true}},
 		{name: "an edit", tool: "apply_patch", left: "{work}/patched", arguments: obj{"patch": "*** Begin Patch\n*** Add File: patched\n+won\n*** End Patch\n"}},
-		{name: "an edit by shell", tool: "shell", left: "{work}/patched2", arguments: obj{"command": "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: patched2\n+won\n*** End Patch\nEOF"}},
 		{name: "a folder elsewhere", tool: "shell", left: "{granted}/elsewhere", arguments: obj{"command": "touch elsewhere", "workdir": "{granted}"}},
 		{name: "a tool of a server", tool: "writes__keep", kept: "{work}/keep-tool", arguments: obj{"scene": obj{"Path": "{work}/keep-tool"}}},
 		{name: "independent", tool: "shell", left: "{granted}/independent", arguments: obj{"command": "touch {granted}/independent", "independent": true}},

@@ -394,7 +394,7 @@ func Join(base *Base, screen Face) *Session {
 	}
 	options := tools.Options{
 		Workspace: ses.Workspace.Folder, Files: files, Temp: Temp(ses).Path,
-		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Backend: ses.Gate.BackendOf, Apart: ses.Workspace.Config.Streams == config.Apart, Ripgrep: ses.Workspace.Program("rg"), Jobs: ses.Jobs, Unsaved: ses.Options.Unsaved,
+		Disabled: ses.Workspace.Config.DisabledTools(), Shell: ses.Workspace.Shell(), Backend: ses.Gate.BackendOf, Apart: ses.Workspace.Config.Streams == config.Apart, Jobs: ses.Jobs, Unsaved: ses.Options.Unsaved,
 		Outside: func() bool { return !ses.Gate.Model().NoOutside }, Findings: ses.Options.Findings, Helpers: true, Draft: ses.apart.draft,
 	}
 	if ses.Options.ToolsOnly {

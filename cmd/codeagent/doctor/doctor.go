@@ -194,11 +194,6 @@ func describe(b *workspace.Workspace, w io.Writer) {
 		fmt.Fprintf(w, "extra     %v; the backend wasm and the memory of patterns need it\n", err)
 	}
 	describePatterns(b, w)
-	if rg := b.Program("rg"); rg != "" {
-		fmt.Fprintf(w, "search    %s\n", rg)
-	} else {
-		fmt.Fprintln(w, "search    built in (ripgrep is not installed, or lies where commands may write)")
-	}
 	if keys := b.Config.Managed(""); len(keys) > 0 {
 		fmt.Fprintf(w, "managed   %s decides at most: %s\n", config.ManagedFile, strings.Join(keys, ", "))
 	}
