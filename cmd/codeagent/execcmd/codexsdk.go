@@ -92,16 +92,13 @@ var codexNames = []struct{ theirs, ours string }{
 	{"mcp_servers.NAME.enabled_tools", "mcp.servers.NAME.enabled_tools"},
 	{"mcp_servers.NAME.disabled_tools", "mcp.servers.NAME.disabled_tools"},
 	{"mcp_servers.NAME.required", "mcp.servers.NAME.required"},
+	{"mcp_servers.NAME.startup_timeout_sec", "mcp.servers.NAME.startup_timeout_s"},
+	{"mcp_servers.NAME.tool_timeout_sec", "mcp.servers.NAME.tool_timeout_s"},
 }
 
 // codexLimits are tables and settings of Codex that limit commands. One that cannot be translated
 // is an error: the run would be less confined than its program asked for.
 var codexLimits = []string{"approval_policy", "default_permissions", "permissions", "sandbox_mode", "sandbox_workspace_write", "shell_environment_policy"}
-
-// codexProfiles are the built-in values of default_permissions, as sandbox.mode.
-var codexProfiles = []struct{ profile, mode string }{
-	{":read-only", config.ReadOnly}, {":workspace", config.WorkspaceWrite}, {":danger-full-access", config.FullAccess},
-}
 
 // openNetwork is network_access = true.
 const openNetwork = "sandbox.network=full"
@@ -110,14 +107,12 @@ const openNetwork = "sandbox.network=full"
 type dialect struct {
 	// first has the lowest priority; then come the settings in their order.
 	first, settings []string
-	mode            string   // the last sandbox mode named
-	environ         []string // variables for the values of headers
+	mode            string // the last sandbox mode named
 	warnings        []string
 }
 
-// fromCodex translates the flags and settings of the SDK to ours, and adds to s the variables that they
-// name. What has no effect here is a warning.
-func fromCodex(s *cli.Stdio, f cli.Flags, c codexFlags) (cli.Flags, []string, error) {
+// fromCodex translates the flags and settings of the SDK to ours. What has no effect here is a warning.
+func fromCodex(s cli.Stdio, f cli.Flags, c codexFlags) (cli.Flags, []string, error) {
 	var d dialect
 	if s.Env(codexKey) != "" {
 		d.first = append(d.first, "api_key_env="+codexKey)
@@ -149,7 +144,6 @@ func fromCodex(s *cli.Stdio, f cli.Flags, c codexFlags) (cli.Flags, []string, er
 		})
 	}
 	f.Settings = append(d.first, d.settings...)
-	s.Environ = append(slices.Clip(s.Environ), d.environ...)
 	return f, d.warnings, nil
 }
 
@@ -170,12 +164,12 @@ func (d *dialect) translate(key string, v any) error {
 	}
 	for _, n := range codexNames {
 		if ours, ok := renamed(key, n.theirs, n.ours); ok {
-			d.set(ours, d.literally(n.ours, v))
+			d.set(ours, literally(n.ours, v))
 			return nil
 		}
 		// The SDK passes each entry of an object as a setting of its own.
 		if ours, ok := renamed(parent, n.theirs, n.ours); ok && config.Known(ours+entry) {
-			d.set(ours+entry, d.literally(n.ours, v))
+			d.set(ours+entry, literally(n.ours, v))
 			return nil
 		}
 	}
@@ -229,15 +223,6 @@ func (d *dialect) special(key string, v any) bool {
 	case "sandbox_mode":
 		d.mode = text
 		return false
-	case "default_permissions":
-		for _, p := range codexProfiles {
-			if p.profile == text {
-				d.mode = p.mode
-				d.set("sandbox.mode", p.mode)
-				return true
-			}
-		}
-		return false
 	case "sandbox_workspace_write.network_access":
 		if !isBool {
 			return false
@@ -247,24 +232,9 @@ func (d *dialect) special(key string, v any) bool {
 		} else {
 			d.set("sandbox.network", "deny")
 		}
-	case "sandbox_workspace_write.exclude_slash_tmp", "sandbox_workspace_write.exclude_tmpdir_env_var":
-		if on {
-			d.set("sandbox.tmp", "private") // false is what codeagent's own settings say
-		}
-	case "shell_environment_policy.ignore_default_excludes":
-		if on || !isBool {
-			d.warn("%s has no effect: variables that look like secrets stay hidden unless sandbox.env.include names them", key)
-		}
 	default:
 		parts := strings.Split(key, ".")
-		if len(parts) >= 3 && parts[0] == "mcp_servers" {
-			return d.server(parts[1], strings.Join(parts[2:], "."), v)
-		}
 		// Codex asks each provider over the Responses API, and shows its name only.
-		if len(parts) == 4 && parts[0] == "model_providers" && parts[2] == "env_http_headers" {
-			d.set("providers."+parts[1]+".headers."+parts[3], "$"+text)
-			return true
-		}
 		if len(parts) != 3 || parts[0] != "model_providers" {
 			return false
 		}
@@ -274,6 +244,23 @@ func (d *dialect) special(key string, v any) bool {
 		return parts[2] == "name"
 	}
 	return true
+}
+
+// literally returns a value of Codex for the setting ours, which may take $NAME as a variable.
+func literally(ours string, v any) any {
+	switch v := v.(type) {
+	case string:
+		if strings.HasSuffix(ours, ".headers") || strings.HasSuffix(ours, ".url") || strings.HasPrefix(ours, "mcp.servers.NAME.env") {
+			return strings.ReplaceAll(v, "$", "$$")
+		}
+	case map[string]any:
+		out := map[string]any{}
+		for name, value := range v {
+			out[name] = literally(ours, value)
+		}
+		return out
+	}
+	return v
 }
 
 // renamed returns the name here of a key that fits the pattern theirs; NAME in it stands for any

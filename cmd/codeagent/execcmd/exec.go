@@ -127,7 +127,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string, 
 	var warnings []string
 	if x.plainJSON {
 		s = atHome(ctx, s)
-		if f, warnings, err = fromCodex(&s, f, x.codex); err != nil {
+		if f, warnings, err = fromCodex(s, f, x.codex); err != nil {
 			return err
 		}
 		for _, w := range warnings { // the SDK shows stderr where the run fails

@@ -2,7 +2,6 @@ package execcmd
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,38 +61,28 @@ func newSchema(data []byte) (*agent.Schema, []string, error) {
 	if err := refs.check("", tree, 0); err != nil {
 		return nil, nil, err
 	}
-	// A pattern that cannot be checked counts as matched by every text, or by none: under `not` the
-	// second is the milder one. An answer that fits either way is taken.
-	var mild []*jsonschema.Resolved
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(data, &schema); err != nil {
+		return nil, nil, fmt.Errorf("not a JSON Schema: %s", short.Cut(err.Error(), 300))
+	}
+	foreign, err := words(&schema)
+	if err != nil {
+		return nil, nil, fmt.Errorf("not a JSON Schema: %w", err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("not a JSON Schema: %s", short.Cut(err.Error(), 300))
+	}
 	var warnings []string
-	for _, instead := range []string{"", never} {
-		var schema jsonschema.Schema
-		if err := json.Unmarshal(data, &schema); err != nil {
-			return nil, nil, fmt.Errorf("not a JSON Schema: %s", short.Cut(err.Error(), 300))
-		}
-		foreign, err := words(&schema, instead)
-		if err != nil {
-			return nil, nil, fmt.Errorf("not a JSON Schema: %w", err)
-		}
-		resolved, err := schema.Resolve(nil)
-		if err != nil {
-			return nil, nil, fmt.Errorf("not a JSON Schema: %s", short.Cut(err.Error(), 300))
-		}
-		mild = append(mild, resolved)
-		if len(foreign) == 0 {
-			break
-		}
-		warnings = []string{"codeagent does not check this pattern of the schema, because its regular expressions have no such form: " + short.Quote(foreign[0], 100)}
-		if more := len(foreign) - 1; more > 0 {
-			warnings[0] += fmt.Sprintf(" (and %d more)", more)
-		}
+	if len(foreign) > 0 {
+		warnings = []string{"codeagent does not check this pattern of the schema, because its regular expressions have no such form: " + short.Quote(strings.Join(foreign, ", "), 100)}
 	}
 	var small bytes.Buffer
 	if err := json.Compact(&small, data); err != nil {
 		return nil, nil, err
 	}
 	return &agent.Schema{JSON: small.Bytes(), Check: func(ctx context.Context, answer string) error {
-		return fits(ctx, mild, answer)
+		return fits(ctx, resolved, answer)
 	}}, warnings, nil
 }
 
@@ -107,25 +96,15 @@ func place(data []byte, err error) string {
 	return fmt.Sprintf(": line %d: %v", 1+bytes.Count(before, []byte("\n")), syntax)
 }
 
-// fits reports whether an answer fits one of the schemas; the error is that of the first.
-func fits(ctx context.Context, schemas []*jsonschema.Resolved, answer string) error {
+// fits reports whether an answer fits a schema.
+func fits(ctx context.Context, schema *jsonschema.Resolved, answer string) error {
 	var v any
 	if err := json.Unmarshal([]byte(answer), &v); err != nil {
 		return fmt.Errorf("it is not one JSON value: %w", err)
 	}
 	ctx, end := context.WithTimeoutCause(ctx, checkTime, errors.New("the check took too long"))
 	defer end()
-	_, err := hostfile.Within(ctx, func() (any, error) {
-		var first error
-		for _, schema := range schemas {
-			err := schema.Validate(v)
-			if err == nil {
-				return nil, nil
-			}
-			first = cmp.Or(first, err)
-		}
-		return nil, first
-	})
+	_, err := hostfile.Within(ctx, func() (any, error) { return nil, schema.Validate(v) })
 	return err
 }
 

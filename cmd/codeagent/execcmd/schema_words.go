@@ -16,14 +16,11 @@ import (
 // types are the words of `type`.
 var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
-// never is a pattern that no text matches.
-const never = `[^\s\S]`
-
 // words checks what the validator would find only in an answer, after the model was paid for: the
 // version and the types that a schema names. It returns the patterns that Go's regular expressions
-// cannot hold, such as a lookahead, which other libraries write for an e-mail address. In the schema
-// each is replaced by instead.
-func words(schema *jsonschema.Schema, instead string) (foreign []string, err error) {
+// cannot hold, such as a lookahead, which other libraries write for an e-mail address, and takes them out of
+// the schema.
+func words(schema *jsonschema.Schema) (foreign []string, err error) {
 	version := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(schema.Schema, "#"), "https://"), "http://")
 	switch version {
 	case "", "json-schema.org/draft/2020-12/schema":
@@ -39,9 +36,12 @@ func words(schema *jsonschema.Schema, instead string) (foreign []string, err err
 				err = fmt.Errorf("type %s: use one of %s", short.Quote(word, 60), strings.Join(types, ", "))
 			}
 		}
+		if s.Not != nil && isForeign(s.Not.Pattern) { // what is not checked refuses nothing
+			foreign, s.Not = append(foreign, s.Not.Pattern), nil
+		}
 		if isForeign(s.Pattern) {
 			foreign = append(foreign, s.Pattern)
-			s.Pattern = instead
+			s.Pattern = ""
 		}
 	})
 	slices.Sort(foreign)
