@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"io/fs"
 	"os"
@@ -233,25 +232,15 @@ func TestImagesUnkept(t *testing.T) {
 	}
 }
 
-// TestImagesExported: the page contains them, and a description of one that is lost or has
-// another type than recorded.
+// TestImagesExported: the page describes them.
 func TestImagesExported(t *testing.T) {
-	odd := drawing("odd", "O")
-	odd.MediaType = `text/html"><script>`
 	lost := drawing("<lost>", "")
-	s, ses := begun(t, showing("look", drawing("a \"b\".png", "A"), odd, lost))
-	var html, md bytes.Buffer
-	for format, w := range map[Format]*bytes.Buffer{HTML: &html, Markdown: &md} {
-		if err := s.Export(w, ses.ID(), format); err != nil {
-			t.Fatal(err)
-		}
+	s, ses := begun(t, showing("look", drawing("a \"b\".png", "A"), lost))
+	var md bytes.Buffer
+	if err := s.Export(&md, ses.ID()); err != nil {
+		t.Fatal(err)
 	}
-	want := `<img alt="[image: a &#34;b&#34;.png (PNG, 4×3)]" src="data:image/png;base64,` + base64.StdEncoding.EncodeToString([]byte("A")) + `">`
-	if !strings.Contains(html.String(), want) || strings.Count(html.String(), "<img ") != 1 || strings.Contains(html.String(), "<script") ||
-		!strings.Contains(html.String(), "&lt;lost&gt;") {
-		t.Errorf("the page is\n%s", html.String())
-	}
-	if !strings.Contains(md.String(), "look\n[image: a \"b\".png (PNG, 4×3)]\n[image: odd (") {
+	if !strings.Contains(md.String(), "look\n[image: a \"b\".png (PNG, 4×3)]\n[image: <lost> (") {
 		t.Errorf("the text is\n%s", md.String())
 	}
 }

@@ -132,7 +132,7 @@ func (m *app) commands() slash.Commands {
 		{Name: "resume", Takes: "[title]", Help: "resume a session by words of its title, or choose one", Run: sessions(true), Missing: o.Sessions == nil},
 		{Name: "fork", Help: "continue in a copy of this session", Run: leaving("/fork", e.Fork), Waits: true, Missing: e.Fork == nil},
 		{Name: "rename", Takes: "title", Help: "give this session a title", Run: func(title string) part.Intent { return rename(o.Sessions, m.facts.Session.ID, title) }, Missing: o.Sessions == nil || e.Fork == nil},
-		{Name: "export", Takes: "[file]", Help: "write this session as a page, .md or .html", Run: notes(e.Export), Missing: e.Export == nil},
+		{Name: "export", Takes: "[file]", Help: "write this session as a Markdown page", Run: notes(e.Export), Missing: e.Export == nil},
 		{Name: "keep", Takes: "[folder]", Help: "copy the files of the session's own /tmp to the workspace, or to a folder", Run: notes(e.Keep), Missing: e.Keep == nil},
 		{Name: "keys", Help: "the keys, and their names for [keys] in the settings", Run: drawn("Keys", func(t *paint.Theme, w int) []string { return slash.Names(t, w, s.Keys) })},
 		{Name: "doctor", Help: "what this machine enforces, found by trying it", Run: text("Doctor", e.Doctor, words), Missing: e.Doctor == nil},

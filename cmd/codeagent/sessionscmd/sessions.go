@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -184,51 +183,30 @@ func newSessionsDelete(s cli.Stdio) *cobra.Command {
 }
 
 func newSessionsExport(s cli.Stdio) *cobra.Command {
-	var format, output string
+	var output string
 	cmd := &cobra.Command{
-		Use: "export ID", Short: "Write a session as a page to read", Args: cobra.ExactArgs(1),
+		Use: "export ID", Short: "Write a session as a Markdown page", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			as, err := exportFormat(format, output)
-			if err != nil {
-				return err
-			}
 			return found(s, (*sessions.Store).Find, args[0], func(store *sessions.Store, sum sessions.Summary) error {
 				if output == "" {
-					return store.Export(s.Out, sum.ID, as)
+					return store.Export(s.Out, sum.ID)
 				}
-				return exportFile(s, "-o", output, sum.Folder, func(w io.Writer) error { return store.Export(w, sum.ID, as) })
+				return exportFile(s, "-o", output, sum.Folder, func(w io.Writer) error { return store.Export(w, sum.ID) })
 			})
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "", "markdown or html; else by the name of the file")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file, for you alone, instead of stdout")
 	return cmd
 }
 
-// Export writes a session to a new file, as the name of the file says.
+// Export writes a session to a new file.
 func Export(s cli.Stdio, id, file, folder string) error {
 	if _, err := hostfile.Lstat(file); err == nil {
 		return fmt.Errorf("%s exists; name another file", file)
 	}
-	as, err := exportFormat("", file)
-	if err != nil {
-		return err
-	}
 	return found(s, (*sessions.Store).Find, id, func(store *sessions.Store, sum sessions.Summary) error {
-		return exportFile(s, "/export", file, folder, func(w io.Writer) error { return store.Export(w, sum.ID, as) })
+		return exportFile(s, "/export", file, folder, func(w io.Writer) error { return store.Export(w, sum.ID) })
 	})
-}
-
-func exportFormat(format, output string) (sessions.Format, error) {
-	switch ext := strings.ToLower(filepath.Ext(output)); {
-	case format == "html", format == "" && (ext == ".html" || ext == ".htm"):
-		return sessions.HTML, nil
-	case format == "markdown", format == "md", format == "" && (ext == "" || ext == ".md" || ext == ".markdown"):
-		return sessions.Markdown, nil
-	case format == "":
-		return "", cli.Usage(fmt.Errorf("%s: a page is .md or .html", output))
-	}
-	return "", cli.Usage(fmt.Errorf("--format %s: want markdown or html", format))
 }
 
 // exportFile writes a page that only the user may read: a conversation contains file
