@@ -140,7 +140,7 @@ var rooms = []room{
 	{path: "linuxsandbox/netns", floor: 1, imports: []string{"sandbox", "sandbox/resolved", "linuxsandbox/control", "linuxsandbox/kernel"}},
 	// The filter is policy of its own: a table that can be read without any other room.
 	{path: "linuxsandbox/filter"},
-	// The helper before it runs. It imports little, because package early begins with it.
+	// The helper before it runs.
 	{path: "linuxsandbox/program", imports: []string{"linuxsandbox/control", "linuxsandbox/kernel"}},
 	// Calls of Linux that several rooms of linuxsandbox make alike.
 	{path: "linuxsandbox/kernel"},
@@ -288,7 +288,6 @@ var rooms = []room{
 	{path: "cmd/codeagent/extensions", floor: 4, imports: []string{"cmd/codeagent/workspace", "config", "config/server", "hooks", "hostfile", "internal/short", "sandbox", "sandbox/named", "skills"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
 	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "approvals/ledger", "approvals/rules", "backends/bwrap", "backends/container", "backends/wasm", "cmd/codeagent/cli", "config", "draft", "eventlog", "exec", "exec/experiment", "exec/verdict", "exec/worker", "gitrun", "hooks", "hostfile", "internal/git", "internal/mask", "internal/short", "internal/visible", "linuxsandbox", "patterns", "sandbox", "sandbox/protect", "sandbox/resolved", "seatbelt"}},
-	// What is begun before the packages of the program are initialised.
 	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"eventlog", "hostfile", "internal/visible", "sandbox"}},
 	{path: "cmd/codeagent-extra", floor: 4, imports: []string{"backends/wasm/module", "patterns/store"}},
 	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox/keeper"}},

@@ -28,10 +28,8 @@ import (
 // is safe for concurrent use. Close it when the last command has ended.
 type Backend struct {
 	// helper waits for the sealed copy of the helper, which every keeper runs, and for the check of
-	// its sum; without both there is nothing to start. Its state is that of the original file.
-	helper func() (image, error)
-	// exe is the file of the running program.
-	exe image
+	// its sum; without both there is nothing to start. The result is its descriptor.
+	helper func() (int, error)
 	// ahead waits for the first keeper of the session, which was started ahead; nil if none was, or
 	// if somebody has taken it. probing guards it.
 	ahead func() (firstKeeper, error)
@@ -72,7 +70,6 @@ type Backend struct {
 	mu sync.Mutex
 	// running counts the commands that have not ended. mu guards it and all fields below.
 	running int
-	guards  map[string]*guard
 	// holders counts the users of each placeholder by its path.
 	holders map[string]*holder
 	closed  bool
@@ -102,12 +99,8 @@ var _ resolved.Backend = (*Backend)(nil)
 // milliseconds; Ready waits for that. Without Options.Ahead it starts no process: the first
 // Enforcement or Start finds out what this machine can enforce.
 func New(o Options) (*Backend, error) {
-	exe, err := openExecutable()
-	if err != nil {
-		return nil, fmt.Errorf("sandbox helper: %w", err)
-	}
 	helper := sync.OnceValues(o.openHelper)
-	b := &Backend{helper: helper, exe: exe, openFiles: o.OpenFiles, outside: netns.Outside{Lookup: o.Lookup, Proxy: o.Proxy}, groups: cgroup.New(cgroup.Kernel{}), globs: plan.NewGlobs(globWait), guards: map[string]*guard{}, holders: map[string]*holder{}}
+	b := &Backend{helper: helper, openFiles: o.OpenFiles, outside: netns.Outside{Lookup: o.Lookup, Proxy: o.Proxy}, groups: cgroup.New(cgroup.Kernel{}), globs: plan.NewGlobs(globWait), holders: map[string]*holder{}}
 	b.brokers.Files = new(judge.Files)
 	if b.bound = o.Bound; o.Bound {
 		b.groups.Scope = func() (int, func(), error) { return startScope(scopePath, managers()) }
@@ -141,20 +134,16 @@ func (b *Backend) beside(files *judge.Files) (*Backend, error) {
 	if err := b.Mounted(); err != nil {
 		return nil, err
 	}
-	exe, err := kernel.DupAbove(b.exe.fd, kernel.LowestFD)
-	if err != nil {
-		return nil, fmt.Errorf("sandbox helper: %w", err)
-	}
 	out := &Backend{
-		helper: sync.OnceValues(func() (image, error) {
-			img, err := b.helper()
+		helper: sync.OnceValues(func() (int, error) {
+			fd, err := b.helper()
 			if err == nil {
-				img.fd, err = kernel.DupAbove(img.fd, kernel.LowestFD)
+				fd, err = kernel.DupAbove(fd, kernel.LowestFD)
 			}
-			return img, err
+			return fd, err
 		}),
-		exe: image{exe, b.exe.state}, openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup, Proxy: b.outside.Proxy}, groups: b.groups, bound: b.bound, globs: plan.NewGlobs(globWait), outer: b.outer, containers: b.containers.apart(), view: b.view, apart: true, shares: files == b.brokers.Files,
-		guards: map[string]*guard{}, holders: map[string]*holder{},
+		openFiles: b.openFiles, outside: netns.Outside{Lookup: b.outside.Lookup, Proxy: b.outside.Proxy}, groups: b.groups, bound: b.bound, globs: plan.NewGlobs(globWait), outer: b.outer, containers: b.containers.apart(), view: b.view, apart: true, shares: files == b.brokers.Files,
+		holders: map[string]*holder{},
 	}
 	out.brokers.Files = files
 	b.probing.Lock()
@@ -225,19 +214,16 @@ func (b *Backend) Close() error {
 	}
 	b.globs.Close()
 	if helper, err := b.helper(); err == nil {
-		unix.Close(helper.fd)
+		unix.Close(helper)
 	}
 	b.ending.Wait()
 	b.containers.close()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, g := range b.guards {
-		g.close()
-	}
 	if b.running == 0 && !b.apart { // otherwise they would lose their limits
 		b.groups.Close()
 	}
-	return errors.Join(b.takeStuck(), unix.Close(b.exe.fd))
+	return b.takeStuck()
 }
 
 // Enforcement reports the layers and weaknesses for p. If no command has run yet, the first call

@@ -200,7 +200,7 @@ func (c *container) serves(binds map[string]Bind, wide bool) bool {
 }
 
 // enter returns the container of a command, which it starts if none that runs serves it.
-func (cs *containers) enter(ctx context.Context, helper image, o ContainerOrder, binds map[string]Bind, wide bool) (*container, error) {
+func (cs *containers) enter(ctx context.Context, helper int, o ContainerOrder, binds map[string]Bind, wide bool) (*container, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	for _, c := range cs.all {
@@ -233,7 +233,7 @@ const enginePatience = time.Minute
 //
 // Threat: whoever connects gets the files of commands. The folder of the socket is codeagent's own and mounted in this
 // container alone, in which no command runs yet, and it is removed before one does.
-func (cs *containers) start(ctx context.Context, c *container, helper image, o ContainerOrder) error {
+func (cs *containers) start(ctx context.Context, c *container, helper int, o ContainerOrder) error {
 	if err := hostfile.MkdirAll(cs.folder, 0o700); err != nil {
 		return err
 	}
@@ -281,9 +281,13 @@ func (cs *containers) start(ctx context.Context, c *container, helper image, o C
 }
 
 // writeHelper copies the checked helper to path.
-func writeHelper(helper image, path string) error {
-	data := make([]byte, helper.state.Size)
-	if _, err := unix.Pread(helper.fd, data, 0); err != nil {
+func writeHelper(helper int, path string) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(helper, &st); err != nil {
+		return os.NewSyscallError("fstat", err)
+	}
+	data := make([]byte, st.Size)
+	if _, err := unix.Pread(helper, data, 0); err != nil {
 		return os.NewSyscallError("read the helper", err)
 	}
 	return hostfile.Write(path, data, 0o755)

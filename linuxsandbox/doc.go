@@ -3,7 +3,7 @@
 //
 //	codeagent: Backend.Start            linux-sandbox-helper: keeper.Main
 //	   plan.New(policy, kernel)            main thread: unrestricted, reaps
-//	   rules, roots, guards                command thread, locked:
+//	   rules, roots                        command thread, locked:
 //	   socketpair ── Spec ──────────────▶    ruleset, capabilities, no_new_privs,
 //	              ◀── ready, listener ───    Landlock, seccomp, self-test
 //	              ─── go ──────────────▶     fork; in the child: limits, one more

@@ -3,7 +3,6 @@
 package linuxsandbox
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -14,31 +13,10 @@ import (
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
-
-	"golang.org/x/sys/unix"
 )
 
-// image is an open file: its descriptor, and its state when it was opened. That of the helper is a
-// sealed copy, with the state of the original file.
-type image struct {
-	fd    int
-	state spec.FileState
-}
-
-func (o Options) openHelper() (image, error) {
-	img, err := program.Open(o.Helper, o.HelperSum)
-	return image{img.FD, keeper.StateIn(&img.Stat)}, err
-}
-
-// openExecutable opens the file of the running program.
-func openExecutable() (image, error) {
-	fd, err := unix.Open("/proc/self/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return image{}, fmt.Errorf("open the running program: %w", err)
-	}
-	state, err := keeper.StateOf(fd)
-	return image{fd, state}, err
-}
+// openHelper returns the descriptor of a sealed copy of the helper.
+func (o Options) openHelper() (int, error) { return program.Open(o.Helper, o.HelperSum) }
 
 // HelperMain runs when codeagent is started under the helper's name. It does what the helper does,
 // and it runs linux-sandbox-helper CWD POLICY-JSON -- CMD [ARG]... for a user. args is os.Args; the
@@ -70,9 +48,6 @@ func byHand(args []string) (int, error) {
 	ready, err := plan.New(exact, plan.Facts{Facts: spec.Facts{LandlockABI: keeper.LandlockABI(), Root: asRoot()}, NamespacesWhy: "only codeagent makes namespaces"})
 	if err != nil {
 		return 0, fmt.Errorf("policy: %w", err)
-	}
-	if len(ready.Own) > 0 {
-		return 0, errors.New("policy: " + ready.Own[0].Path + " lies inside a write root, and only codeagent can put it back")
 	}
 	order := ready.Spec
 	order.Command = spec.Command{Path: args[4], Args: args[4:], Env: policy.Env.Apply(os.Environ()), Dir: args[1], Foreground: true}

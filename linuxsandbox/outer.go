@@ -249,9 +249,9 @@ func (b *Backend) openNetwork(c *container, null int) error {
 }
 
 func (b *Backend) furnish(made *netns.Namespaces, null int) error {
-	k, err := b.newKeeper(false, func(helper image, control int) (int, error) {
+	k, err := b.newKeeper(false, func(helper, control int) (int, error) {
 		join := &namespaces{user: made.User, net: made.Net, mount: -1, hostPIDs: true, opens: true}
-		return forkKeeper(helper.fd, join, []int{null, null, null, control}, false, nil, -1)
+		return forkKeeper(helper, join, []int{null, null, null, control}, false, nil, -1)
 	})
 	if err != nil {
 		return err

@@ -13,8 +13,6 @@ import (
 
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
-
-	"golang.org/x/sys/unix"
 )
 
 // checkout is a workspace that contains codeagent's own binaries, like the project's own checkout.
@@ -126,7 +124,8 @@ var ownAttacks = []struct{ name, script string }{
 	{"shut the folder", "echo evil > bin/codeagent; chmod 0 bin"},
 }
 
-func TestOwnFilesAreRestored(t *testing.T) {
+// TestOwnFilesAreHeld: the broker refuses each change of codeagent's own files in a write root at once.
+func TestOwnFilesAreHeld(t *testing.T) {
 	c := newCheckout(t)
 	for _, a := range ownAttacks {
 		t.Run(a.name, func(t *testing.T) {
@@ -141,21 +140,13 @@ func TestOwnFilesAreRestored(t *testing.T) {
 			}
 			c.furnish(t)
 			denials, st := c.run(t, a.script)
-			// The broker refuses changes of metadata at once.
-			refused := slices.ContainsFunc(denials, func(d sandbox.Denial) bool {
+			if st.Exit == 0 || !slices.ContainsFunc(denials, func(d sandbox.Denial) bool {
 				return d.Kind == sandbox.KindProtected && d.Evidence == sandbox.EvidenceKernel
-			})
-			if (st.Exit != 0) != refused {
-				t.Fatalf("the attack did not work: %+v %+v", st, denials)
+			}) {
+				t.Errorf("not refused: %+v %+v", st, denials)
 			}
 			if wrong := c.intact(); len(wrong) != 0 {
-				t.Errorf("not put back: %s", wrong)
-			}
-			if !refused && !slices.ContainsFunc(denials, func(d sandbox.Denial) bool {
-				return d.Kind == sandbox.KindProtected && d.Evidence == sandbox.EvidenceBackend && d.Operation == "restored" &&
-					strings.HasPrefix(d.Target, filepath.Dir(c.helper)+"/")
-			}) {
-				t.Errorf("nothing was reported: %+v", denials)
+				t.Errorf("changed: %s", wrong)
 			}
 			if entries, _ := os.ReadDir(c.elsewhere); len(entries) != 0 {
 				t.Errorf("something was written through a planted link: %v", entries)
@@ -166,59 +157,18 @@ func TestOwnFilesAreRestored(t *testing.T) {
 		})
 	}
 	if os.Getuid() == 0 {
-		t.Run("as a user", func(t *testing.T) { tests.AsUser(t, "^TestOwnFilesAreRestored$") })
+		t.Run("as a user", func(t *testing.T) { tests.AsUser(t, "^TestOwnFilesAreHeld$") })
 	}
 }
 
-// TestRebuildByTheUser: a change while no command runs is the user's own, and stays.
-func TestRebuildByTheUser(t *testing.T) {
+// TestOwnFileWithOtherNames: no command runs where it could change codeagent's own file by another name of it.
+func TestOwnFileWithOtherNames(t *testing.T) {
 	c := newCheckout(t)
-	c.run(t, "true")
-	if err := os.WriteFile(c.program, []byte("a new build"), 0o755); err != nil {
+	if err := os.Link(c.program, filepath.Join(c.ws, "other")); err != nil {
 		t.Fatal(err)
 	}
-	if d, _ := c.run(t, "true"); len(d) != 0 {
-		t.Errorf("the user's own build was undone: %+v", d)
-	}
-	if d, _ := c.run(t, "echo evil > bin/codeagent"); len(d) != 1 {
-		t.Errorf("denials: %+v, want one", d)
-	}
-	if data, err := os.ReadFile(c.program); err != nil || string(data) != "a new build" {
-		t.Errorf("put back: %q, %v, want the new build", data, err)
-	}
-}
-
-// TestOwnFileCannotBeRestored: if a file cannot be restored, Wait returns an error.
-func TestOwnFileCannotBeRestored(t *testing.T) {
-	c := newCheckout(t)
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	// The command must wait for the end of its input, so reading blocks.
-	if err := unix.SetNonblock(int(r.Fd()), false); err != nil {
-		t.Fatal(err)
-	}
-	cmd := c.command("read go || true")
-	cmd.Stdin = r
-	proc, err := sandboxtest.Start(c.backend, context.Background(), c.policy, cmd, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Drop the copy, so that the file cannot be restored.
-	c.backend.mu.Lock()
-	guard := c.backend.guards[c.program]
-	guard.close()
-	guard.owned, guard.file.Source = false, -1
-	c.backend.mu.Unlock()
-	_ = os.Remove(c.program)
-	w.Close() // the command continues only now
-	if _, err := proc.Wait(); err == nil || !strings.Contains(err.Error(), c.program) {
-		t.Errorf("wait: %v, want an error that names %s", err, c.program)
-	}
-	if d := proc.Trace().Denials; len(d) != 1 || d[0].Operation != "not restored" {
-		t.Errorf("denials: %+v", d)
+	_, err := sandboxtest.Start(c.backend, context.Background(), c.policy, c.command("true"), nil)
+	if err == nil || !strings.Contains(err.Error(), c.program+", which belongs to codeagent itself and has other names") {
+		t.Errorf("start: %v", err)
 	}
 }

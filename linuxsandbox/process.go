@@ -3,7 +3,6 @@
 package linuxsandbox
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -176,7 +175,6 @@ type process struct {
 	protection judge.Protection
 	broker     *broker.Broker // nil if the filter asks nothing
 	holder     sandbox.Holder // nil: refused calls fail at once
-	guards     []*guard
 	holders    []*holder
 	group      *cgroup.Group // nil if no limit needs one
 	mark       cgroup.Mark   // of the group of the session or the container at the start
@@ -239,7 +237,8 @@ func (p *process) follow(stop func() bool) {
 	if p.failed && p.status.Limit == "" {
 		p.status.Limit = limit
 	}
-	p.err = errors.Join(p.leave(), left)
+	p.leave()
+	p.err = left
 	close(p.done)
 }
 
@@ -272,10 +271,9 @@ func (b *Backend) takeStuck() error {
 	return left
 }
 
-// leave undoes what enter did. The error reports own files of codeagent that could not be restored.
-func (p *process) leave() error {
-	moves, err := p.release()
-	for to, from := range moves {
+// leave undoes what enter did.
+func (p *process) leave() {
+	for to, from := range p.release() {
 		if p.broker == nil {
 			continue
 		}
@@ -283,11 +281,10 @@ func (p *process) leave() error {
 			p.trace.Denials = append(p.trace.Denials, *d)
 		}
 	}
-	return err
 }
 
 // release does that under the lock, and returns what is to be moved to granted paths.
-func (p *process) release() (moves map[string]string, err error) {
+func (p *process) release() (moves map[string]string) {
 	b := p.backend
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -305,19 +302,11 @@ func (p *process) release() (moves map[string]string, err error) {
 			removeUnused([]placeholder{h.placeholder}, h.failed)
 		}
 	}
-	for _, g := range p.guards {
-		d, e := g.settle()
-		if d != nil {
-			p.trace.Denials = append(p.trace.Denials, *d)
-		}
-		err = errors.Join(err, e)
-	}
-	return moves, err
+	return moves
 }
 
-// Wait blocks until the command and all its descendants are gone. The error is set if codeagent's
-// own files were changed and could not be restored, and is a *sandbox.LeftError if some process
-// could not be killed.
+// Wait blocks until the command and all its descendants are gone. The error is a *sandbox.LeftError if some
+// process could not be killed.
 func (p *process) Wait() (sandbox.Status, error) {
 	<-p.done
 	return p.status, p.err
@@ -347,7 +336,7 @@ func (p *process) Renew() sandbox.Trace { return p.broker.Renew() }
 // Refused returns what the broker has refused so far.
 func (p *process) Refused() []sandbox.Denial { return p.broker.Refused() }
 
-// Trace returns what the broker saw and what was restored after the command.
+// Trace returns what the broker saw.
 func (p *process) Trace() sandbox.Trace {
 	<-p.done
 	return p.trace

@@ -137,13 +137,13 @@ func (b *Backend) openSession(hostPIDs bool) (o firstKeeper, err error) {
 		return o, startError("probe", err)
 	}
 	defer null.Close()
-	o.keeper, err = b.newKeeper(!hostPIDs, func(helper image, control int) (int, error) {
+	o.keeper, err = b.newKeeper(!hostPIDs, func(helper, control int) (int, error) {
 		fd := int(null.Fd())
 		files := []int{fd, fd, fd, control}
 		if v := b.view; v != nil { // only in its user namespace can it be joined
-			return forkKeeper(helper.fd, &namespaces{user: v.user, net: -1, mount: v.mount, newNet: true, hostPIDs: hostPIDs}, files, false, nil, -1)
+			return forkKeeper(helper, &namespaces{user: v.user, net: -1, mount: v.mount, newNet: true, hostPIDs: hostPIDs}, files, false, nil, -1)
 		}
-		return cloneKeeper(helper.fd, o.made, hostPIDs, files)
+		return cloneKeeper(helper, o.made, hostPIDs, files)
 	})
 	if err == nil {
 		err = o.made.Open(o.keeper.pid, asRoot())

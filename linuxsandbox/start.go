@@ -108,9 +108,7 @@ func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox
 	if err != nil {
 		proc.group.End()
 		proc.failed = true
-		if e := proc.leave(); e != nil {
-			err = errors.Join(err, e)
-		}
+		proc.leave()
 		return nil, err
 	}
 	return proc, nil
@@ -140,17 +138,12 @@ func newCommand(cmd sandbox.Command) (spec.Command, error) {
 	return c, nil
 }
 
-// enter registers a command, with the guards of codeagent's own files and the placeholders of
-// granted paths that do not exist yet.
+// enter registers a command, with the placeholders of granted paths that do not exist yet.
 func (b *Backend) enter(p resolved.Policy, ready *plan.Plan) (*process, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return nil, errors.New("the backend is closed")
-	}
-	guards, err := b.watchOwn(ready.Own)
-	if err != nil {
-		return nil, err
 	}
 	made, err := createAbsent(ready.Absent)
 	if err != nil {
@@ -159,7 +152,7 @@ func (b *Backend) enter(p resolved.Policy, ready *plan.Plan) (*process, error) {
 	for _, m := range made {
 		b.holders[m.path] = &holder{placeholder: m}
 	}
-	proc := &process{backend: b, guards: guards, done: make(chan struct{})}
+	proc := &process{backend: b, done: make(chan struct{})}
 	for _, path := range ready.Made {
 		if b.holders[path] == nil {
 			b.holders[path] = &holder{placeholder: placeholder{path: path}, moves: filepath.Join(p.Temp, filepath.Base(path))}
@@ -186,14 +179,6 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 	}
 	defer closeNull()
 	var extra []int
-	for _, g := range proc.guards {
-		own := g.file
-		if own.Source >= 0 {
-			extra = append(extra, own.Source)
-			own.Source = spec.ControlFD + len(extra)
-		}
-		order.Own = append(order.Own, own)
-	}
 	loose := slices.ContainsFunc(files[:], looseSocket)
 	order.PathSockets, order.AskNetwork = order.PathSockets && !loose, order.AskNetwork && !loose && !order.Looks
 	if order.HostNet != 0 && !loose && !order.Looks { // with Looks what is tried in an empty network is refused, and on record
@@ -298,8 +283,8 @@ var keeperEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GODEBUG=containermaxprocs=
 // startKeeper starts a keeper that joins the namespaces of the session. The first three files become
 // its descriptors 0 to 2, and the others those behind the control socket. outer and folder are as for forkKeeper.
 func (b *Backend) startKeeper(files []int, foreground bool, order *spec.Spec, outer []string, folder int) (*keeperProcess, error) {
-	k, err := b.newKeeper(outer != nil || order.Mounts != nil && !order.Mounts.HostProc, func(helper image, control int) (int, error) {
-		return forkKeeper(helper.fd, b.joinedBy(order), slices.Insert(slices.Clone(files), spec.ControlFD, control), !foreground, outer, folder)
+	k, err := b.newKeeper(outer != nil || order.Mounts != nil && !order.Mounts.HostProc, func(helper, control int) (int, error) {
+		return forkKeeper(helper, b.joinedBy(order), slices.Insert(slices.Clone(files), spec.ControlFD, control), !foreground, outer, folder)
 	})
 	if err != nil && folder >= 0 && !errors.Is(err, unix.EAGAIN) { // old filters of containers know no clone3
 		return b.startKeeper(files, foreground, order, outer, -1)
@@ -311,7 +296,7 @@ func (b *Backend) startKeeper(files []int, foreground bool, order *spec.Spec, ou
 }
 
 // newKeeper starts a keeper by fork, which gets the other end of its control socket.
-func (b *Backend) newKeeper(contained bool, fork func(helper image, control int) (pid int, err error)) (*keeperProcess, error) {
+func (b *Backend) newKeeper(contained bool, fork func(helper, control int) (pid int, err error)) (*keeperProcess, error) {
 	helper, err := b.helper() // no process before its program is checked
 	if err != nil {
 		return nil, err

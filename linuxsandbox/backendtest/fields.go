@@ -51,7 +51,7 @@ var cells = map[string]cell{
 	"WasWrite":        {func(p *sandbox.Policy, s scene) { p.WasWrite = roots(s.out) }, "echo x > $OUT/f && echo ok", "held", "held"},
 	"Protected.Paths": {func(p *sandbox.Policy, s scene) { p.Protected.Paths = []string{s.ws + "/deep/kept"} }, "mv deep away || rm -f deep/kept && echo ok", "held", "held"},
 	"Protected.Names": {func(p *sandbox.Policy, s scene) { p.Protected.Names = []string{".envrc"} }, "mkdir new && echo x > new/.envrc && echo ok", "held", "weakness protected"},
-	"Protected.Own":   {func(p *sandbox.Policy, s scene) { p.Protected.Own = []string{s.ws + "/deep/kept"} }, "mv deep away || rm -f deep/kept && echo ok", "held", "held"},
+	"Protected.Own":   {func(p *sandbox.Policy, s scene) { p.Protected.Own = []string{s.ws + "/deep/kept"} }, "mv deep away || rm -f deep/kept && echo ok", "held", "error belongs to codeagent itself"},
 	"Protected.Hidden": {func(p *sandbox.Policy, s scene) {
 		p.Protected.Own, p.Protected.Hidden = []string{s.out}, []string{s.out}
 	}, "cat $OUT/secret && echo ok", "held", "held"},

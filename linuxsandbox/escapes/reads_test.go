@@ -131,7 +131,7 @@ func rootEscapes() []attempt {
 func ownEscapes() []attempt {
 	own := func(name, escape string, do func(p place) error) attempt {
 		return attempt{
-			name: "own: " + name, escape: escape, protects: "codeagent's own programs and settings", policy: "own", weakness: "own-binaries", do: do,
+			name: "own: " + name, escape: escape, protects: "codeagent's own programs and settings", policy: "own", do: do,
 			before: func(h *host, p place) { h.put(p.in+"/bin/tool", "a program", 0o755) },
 			landed: func(_ *host, p place) bool {
 				data, err := os.ReadFile(p.in + "/bin/tool")

@@ -182,9 +182,7 @@ func (k *keeper) run() int {
 		return s.code
 	}
 	k.reap(s.pid)
-	if err := k.out.report(control.FrameGone, nil); err != nil {
-		restoreAll(k.task.Own)
-	}
+	_ = k.out.report(control.FrameGone, nil) // codeagent may have ended
 	return 0
 }
 

@@ -65,24 +65,14 @@ func joinCommand(order *spec.Spec, files []int) error {
 		unix.Close(files[fd])
 	}
 	further := files[min(len(files), 3):]
-	move := func(number *int) error {
-		at := *number - spec.ControlFD - 1
-		if at < 0 || at >= len(further) {
-			return fmt.Errorf("bug: descriptor %d did not come with the Spec", *number)
-		}
-		*number = further[at]
+	if order.Group == 0 {
 		return nil
 	}
-	for i := range order.Own {
-		if own := &order.Own[i]; own.Source >= 0 {
-			if err := move(&own.Source); err != nil {
-				return err
-			}
-		}
+	at := order.Group - spec.ControlFD - 1
+	if at < 0 || at >= len(further) {
+		return fmt.Errorf("bug: descriptor %d did not come with the Spec", order.Group)
 	}
-	if order.Group > 0 {
-		return move(&order.Group)
-	}
+	order.Group = further[at]
 	return nil
 }
 

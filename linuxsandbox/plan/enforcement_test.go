@@ -34,8 +34,6 @@ func hides(deny []string, read ...string) sandbox.Policy {
 }
 
 func TestPlan(t *testing.T) {
-	own := write("/w")
-	own.Protected.Own = []string{"/w/bin/helper"}
 	hosts := write("/w")
 	hosts.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "example.com", Port: 443}}}
 	limits := sandbox.Policy{Limits: sandbox.Limits{Memory: 1, CPUSeconds: 1, CPUPercent: 1, Processes: 1}}
@@ -61,7 +59,6 @@ func TestPlan(t *testing.T) {
 		{"a kernel of the future", sandbox.ReadOnly(), Facts{Facts: spec.Facts{LandlockABI: 99}}, nil, ""},
 		{"unconfined", sandbox.FullAccess(), Facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "unconfined"},
 		{"workspace", sandbox.WorkspaceWrite("/w"), Facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"protected"}, ""},
-		{"own binaries", own, Facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-binaries"}, ""},
 		{"records", hides(nil), Facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records"}, ""},
 		{"records and a read root around them", hides(nil, "/usr", "/state"), Facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records"}, ""},
 		{"records and a read root in them", hides(nil, "/state/undo/s1"), Facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records"}, ""},

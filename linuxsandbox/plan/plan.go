@@ -39,9 +39,6 @@ type Plan struct {
 	granted []string
 	// Group means that the command gets a control group.
 	Group bool
-	// Own are codeagent's own files inside write roots, which are watched and restored. Their path and
-	// root are set.
-	Own []spec.OwnFile
 	// folders are the write roots that are folders.
 	folders []string
 	// Protection is what the broker enforces; the zero value without a broker.
@@ -66,7 +63,7 @@ func (f Facts) withFiles(p resolved.Policy) Facts {
 func New(p resolved.Policy, f Facts) (*Plan, error) {
 	f = f.withFiles(p)
 	var err error
-	out := &Plan{Own: ownFiles(p, f)}
+	out := &Plan{}
 	if out.Layers, out.Weaknesses, err = enforcement(p, f); err != nil {
 		return nil, err
 	}
@@ -139,44 +136,26 @@ func (p *Plan) leaveToBroker(policy resolved.Policy) {
 	p.Protection.PlanGrants(p.granted, p.folders)
 }
 
-// holdsFolders reports whether the sandbox protects codeagent's own folders inside a write root.
-// The broker identifies a file by what it has opened, and refuses each change in these folders and
-// each move of a folder that leads to them. Mounts alone protect only what exists, until something
-// on the way to it is renamed. Mounts are needed against reading: Landlock cannot take away a right
-// below a root.
-func (f Facts) holdsFolders() bool { return f.Broker && f.Namespaces }
-
-// checkOwn refuses a write root that contains one of codeagent's own directories, unless the
-// sandbox protects these. A single file can be restored after a command; a directory cannot.
+// checkOwn refuses a write root that contains something of codeagent's own which nothing protects there. Landlock cannot
+// take away a right below a root, and the broker knows a file by its path: one with other names (hard links) could be
+// changed by another.
 func checkOwn(p resolved.Policy, f Facts) error {
-	if f.holdsFolders() {
-		return nil
-	}
 	for _, own := range ownInside(p) {
-		if info, err := os.Lstat(own); err == nil && !info.Mode().IsRegular() {
+		info, err := os.Lstat(own)
+		file := err != nil || info.Mode().IsRegular()
+		switch {
+		case !f.Broker, !file && !f.Namespaces:
 			return fmt.Errorf("a write root contains %s, which belongs to codeagent itself, and only mounts and codeagent's broker can protect it there: choose a smaller root", own)
+		case file && !sandbox.CoveredBy(p.Protected.Hidden, own) && len(linkedFiles([]string{own})) > 0:
+			return fmt.Errorf("a write root contains %s, which belongs to codeagent itself and has other names (hard links), by which a command could change it: replace it by a copy, or choose a smaller root", own)
 		}
 	}
 	return nil
 }
 
-// ownFiles are codeagent's own files inside write roots, which are watched and restored. Where the
-// sandbox protects folders, the records are left out: codeagent itself writes them while commands
-// run.
-func ownFiles(p resolved.Policy, f Facts) (out []spec.OwnFile) {
-	for _, path := range ownInside(p) {
-		info, err := os.Lstat(path)
-		if f.holdsFolders() && (err == nil && !info.Mode().IsRegular() || sandbox.CoveredBy(p.Protected.Hidden, path)) {
-			continue
-		}
-		out = append(out, spec.OwnFile{Path: path, Root: widest(p.Paths(), path)})
-	}
-	return out
-}
-
-// linkedFiles lists the denied files with several names (hard links).
-func linkedFiles(denied []string) []string {
-	return slices.DeleteFunc(slices.Clone(denied), func(path string) bool {
+// linkedFiles lists those of the files that have several names (hard links).
+func linkedFiles(files []string) []string {
+	return slices.DeleteFunc(slices.Clone(files), func(path string) bool {
 		st, err := kernel.StatPath(path)
 		return err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink < 2
 	})

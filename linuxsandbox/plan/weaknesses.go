@@ -93,13 +93,9 @@ func fileWeaknesses(p resolved.Policy, f Facts) []possible {
 // each start, keeps those folders from being listed, and closes what other programs create there
 // later. So codeagent does it only for paths that deny_read names.
 func recordWeaknesses(p resolved.Policy, f Facts) []possible {
-	own := f.unheld(ownInside(p))
 	records := slices.DeleteFunc(readableRecords(p), func(path string) bool { return slices.Contains(f.Shut, path) })
 	reading := "a command can read what files were before they were changed (kept for /undo) and what was said in sessions: " + list(records)
 	return []possible{
-		{len(own) > 0 && !f.Broker, "own-binaries",
-			"a command can change codeagent's own files while it runs: " + list(own) + "; they are put back when it ends",
-			"they lie inside a write root, and Landlock cannot take a right away there", ""},
 		{len(records) > 0 && !f.Namespaces, "own-records",
 			reading, "nothing can be mounted over these folders here: " + f.NamespacesWhy,
 			"name them in deny_read; the folders above them can then not be listed by commands"},

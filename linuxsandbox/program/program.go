@@ -21,21 +21,21 @@ import (
 // Open copies the helper at path into sealed memory. If path is empty, it is the file of that name
 // beside the running executable, else the running executable itself. want is the SHA-256 of the helper
 // in hex: a file with another sum is refused, unless want is empty or the executable is its own helper.
-// After Open no change on disk affects which program runs.
-func Open(path, want string) (Image, error) {
-	img, err := open(path, want)
+// After Open no change on disk affects which program runs. It returns the descriptor of the copy.
+func Open(path, want string) (int, error) {
+	fd, err := open(path, want)
 	if err != nil {
-		return Image{}, fmt.Errorf("sandbox helper: %w", err)
+		return -1, fmt.Errorf("sandbox helper: %w", err)
 	}
-	return img, nil
+	return fd, nil
 }
 
-func open(path, want string) (Image, error) {
+func open(path, want string) (int, error) {
 	own := false
 	if path == "" {
 		exe, err := os.Executable()
 		if err != nil {
-			return Image{}, fmt.Errorf("find the running program: %w", err)
+			return -1, fmt.Errorf("find the running program: %w", err)
 		}
 		path = exe[:strings.LastIndexByte(exe, '/')+1] + control.HelperName
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +44,7 @@ func open(path, want string) (Image, error) {
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return Image{}, &fs.PathError{Op: "open", Path: path, Err: err}
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
 	sum, known := sha256.New(), want != "" && !own
@@ -52,50 +52,49 @@ func open(path, want string) (Image, error) {
 	if !known {
 		seen = io.Discard
 	}
-	img, err := SealedCopy(fd, control.HelperName, seen)
+	copied, err := sealedCopy(fd, seen)
 	if err != nil {
-		return Image{}, fmt.Errorf("copy %s into memory: %w", path, err)
+		return -1, fmt.Errorf("copy %s into memory: %w", path, err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); known && got != strings.ToLower(want) {
-		unix.Close(img.FD)
-		return Image{}, fmt.Errorf("%s: this is not the helper that codeagent was built with (SHA-256 %s instead of %s): "+
+		unix.Close(copied)
+		return -1, fmt.Errorf("%s: this is not the helper that codeagent was built with (SHA-256 %s instead of %s): "+
 			"it was replaced, or only one of the two was rebuilt; run make build, or reinstall codeagent", path, got, want)
 	}
-	return img, nil
+	return copied, nil
 }
 
 // copyPiece is a size that stays in a processor's cache while a piece is read, summed and written.
 const copyPiece = 64 << 10
 
-// SealedCopy copies the regular file at fd into memory that is sealed against writing, growing,
+// sealedCopy copies the regular file at fd into memory that is sealed against writing, growing,
 // shrinking and further sealing. What is copied is also written to seen.
-func SealedCopy(fd int, name string, seen io.Writer) (Image, error) {
-	img := Image{FD: -1}
-	if err := unix.Fstat(fd, &img.Stat); err != nil {
-		return img, err
+func sealedCopy(fd int, seen io.Writer) (int, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return -1, err
 	}
-	if img.Stat.Mode&unix.S_IFMT != unix.S_IFREG {
-		return img, errors.New("not a regular file")
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return -1, errors.New("not a regular file")
 	}
 	flags := unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
-	mem, err := unix.MemfdCreate(name, flags|unix.MFD_EXEC)
+	mem, err := unix.MemfdCreate(control.HelperName, flags|unix.MFD_EXEC)
 	if err == unix.EINVAL { // before Linux 6.3, where every memfd is executable
-		mem, err = unix.MemfdCreate(name, flags)
+		mem, err = unix.MemfdCreate(control.HelperName, flags)
 	}
 	if err != nil {
-		return img, fmt.Errorf("memfd_create: %w", err)
+		return -1, fmt.Errorf("memfd_create: %w", err)
 	}
 	high, err := kernel.DupAbove(mem, kernel.LowestFD)
 	unix.Close(mem)
 	if err != nil {
-		return img, err
+		return -1, err
 	}
-	if err := fill(high, fd, img.Stat.Size, seen); err != nil {
+	if err := fill(high, fd, st.Size, seen); err != nil {
 		unix.Close(high)
-		return img, err
+		return -1, err
 	}
-	img.FD = high
-	return img, nil
+	return high, nil
 }
 
 // fill copies size bytes from fd to mem, and seals mem. Each piece goes from the same memory of

@@ -22,20 +22,20 @@ func TestSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(img.FD)
+	defer unix.Close(img)
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nexit 9\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := unix.Write(img.FD, []byte("x")); err == nil {
+	if _, err := unix.Write(img, []byte("x")); err == nil {
 		t.Error("the copy can be written")
 	}
-	if err := unix.Ftruncate(img.FD, 0); err == nil {
+	if err := unix.Ftruncate(img, 0); err == nil {
 		t.Error("the copy can be truncated")
 	}
-	if seals, err := unix.FcntlInt(uintptr(img.FD), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE); err == nil {
+	if seals, err := unix.FcntlInt(uintptr(img), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE); err == nil {
 		t.Errorf("seals can be added: %d", seals)
 	}
-	if out, err := exec.Command("/proc/self/fd/"+strconv.Itoa(img.FD), "-test.run=^$").CombinedOutput(); err != nil {
+	if out, err := exec.Command("/proc/self/fd/"+strconv.Itoa(img), "-test.run=^$").CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 }

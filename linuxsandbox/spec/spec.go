@@ -16,7 +16,7 @@ import (
 
 // Version is the version of Spec. Both halves come from one build; a helper of another version
 // refuses to run anything.
-const Version = 11
+const Version = 12
 
 // maxSpec bounds an encoded Spec in bytes, including command line and environment.
 const maxSpec = 1 << 20
@@ -64,9 +64,6 @@ type Spec struct {
 	OpenFiles uint64
 	// Group is the descriptor by which the command joins its control group, or 0.
 	Group int
-	// Own are codeagent's binaries in places that the command may write. The keeper restores them
-	// if codeagent ends before the command.
-	Own []OwnFile
 	// Mounts is set if the keeper has its own mount and IPC namespaces, and a PID namespace unless
 	// it retains the host's /proc.
 	Mounts *Mounts
@@ -140,37 +137,6 @@ type Command struct {
 	Terminal bool
 	// Idle gives the command the lowest priority.
 	Idle bool
-}
-
-// OwnFile is one of codeagent's files inside a write root, in its state before the command started.
-type OwnFile struct {
-	Path string
-	// Root is the write root that contains the file. The command can change entries only below
-	// Root, and a restore creates or moves entries only there.
-	Root string
-	// Dirs are the modes of Root and of each folder between it and the file.
-	Dirs []uint32
-	// State is the recorded state. If State.Exists is false, the file was absent and must be absent
-	// again.
-	State FileState
-	// Source is the descriptor of the copy; -1 if the file was absent.
-	Source int
-	// SourceState is set if Source is the file itself and not a sealed copy. Its content is valid
-	// only while the file still has this state.
-	SourceState *FileState
-}
-
-// FileState identifies a file and its version: no process can set the change time.
-type FileState struct {
-	Exists bool
-	Dev    uint64
-	Ino    uint64
-	Mode   uint32
-	UID    uint32
-	GID    uint32
-	Size   int64
-	Mtime  unix.Timespec
-	Ctime  unix.Timespec
 }
 
 // Encode encodes s for the control socket: the version, then the fields.

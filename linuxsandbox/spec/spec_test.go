@@ -11,8 +11,6 @@ import (
 
 	"codeagent/internal/golden"
 	"codeagent/sandbox"
-
-	"golang.org/x/sys/unix"
 )
 
 // exampleSpec has a value in every field (TestExampleIsWhole).
@@ -22,11 +20,6 @@ func exampleSpec() Spec {
 		Unreadable: []string{"/home/u/.ssh"}, Network: true, HostNet: 1<<64 - 1, AskNetwork: true, Ask: true, PathSockets: true, Locks: true, Reads: true, Looks: true, Programs: true, Signals: true, KeepFileCaps: true,
 		Limits: sandbox.Limits{WallMillis: 7, CPUSeconds: 1, CPUPercent: 6, Memory: 2, Processes: 3, OpenFiles: 4, FileSize: 5, Output: 8}, OpenFiles: 9,
 		Group: 5,
-		Own: []OwnFile{{
-			Path: "/w/bin/codeagent", Root: "/w", Dirs: []uint32{0o755, 0o750}, Source: 4,
-			State:       FileState{Exists: true, Dev: 1, Ino: 2, Mode: 0o755, UID: 6, GID: 7, Size: 3, Mtime: unix.Timespec{Sec: 4, Nsec: 8}, Ctime: unix.Timespec{Sec: 5, Nsec: 9}},
-			SourceState: &FileState{Exists: true, Dev: 1, Ino: 2, Mode: 0o755, UID: 6, GID: 7, Size: 3, Mtime: unix.Timespec{Sec: 4, Nsec: 8}, Ctime: unix.Timespec{Sec: -5, Nsec: 9}},
-		}},
 		Walls: &Walls{Follows: true, Shown: []Place{{Path: "/ws", Dev: 1, Ino: 2}}, Writable: []string{"/ws"}, ReadOnly: []string{"/ws/.git/config"}, Shared: true},
 		Mounts: &Mounts{
 			Writable: []string{"/w"}, Overlays: []Overlay{{Path: "/w", Upper: "/u", Work: "/k"}}, Base: true, Temp: "/t", Private: []string{"/tmp"}, Readable: []string{"/tmp/r"}, Named: []string{"/tmp/n"}, Pins: []string{"/w/.git"},
