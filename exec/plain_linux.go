@@ -42,11 +42,7 @@ func plainAttr(foreground bool) *syscall.SysProcAttr {
 
 // shieldDescriptors sets close-on-exec on all our descriptors above 2.
 func shieldDescriptors() error {
-	err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
-	if err == nil {
-		return nil
-	}
-	return shieldEach("/proc/self/fd") // before Linux 5.11 (no CLOSE_RANGE_CLOEXEC)
+	return os.NewSyscallError("close_range", unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC))
 }
 
 // newMarker returns the environment variable that identifies processes of one command.

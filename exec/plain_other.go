@@ -4,6 +4,7 @@ package exec
 
 import (
 	"os"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -28,7 +29,18 @@ func plainAttr(foreground bool) *syscall.SysProcAttr {
 }
 
 // shieldDescriptors sets close-on-exec on all our descriptors above 2.
-func shieldDescriptors() error { return shieldEach("/dev/fd") }
+func shieldDescriptors() error {
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
+}
 
 // newMarker returns a constant: here no environment of another process can be read.
 func newMarker() string { return "CODEAGENT_COMMAND=1" }

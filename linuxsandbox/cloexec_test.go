@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -15,15 +16,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Commands run in a container whose filter refuses close_range and faccessat2, with only
-// descriptors 0 to 2 open, and the broker takes copies of their sockets on a kernel without PIDFD_THREAD.
+// Commands run in a container whose filter refuses faccessat2, with only descriptors 0 to 2 open, and the broker takes
+// copies of their sockets on a kernel without PIDFD_THREAD. Where close_range is refused too, none runs.
 func TestOldContainerFilter(t *testing.T) {
-	for name, uid := range map[string]int{"root": 0, "user": attack.PlainUser} {
-		t.Run(name, func(t *testing.T) {
+	for _, s := range []attack.Setting{
+		{Name: "old filter", Surroundings: attack.SurroundOldFilter}, {Name: "old filter", Surroundings: attack.SurroundOldFilter, UID: attack.PlainUser},
+		{Name: "older filter", Surroundings: attack.SurroundOlderFilter}, {Name: "older filter", Surroundings: attack.SurroundOlderFilter, UID: attack.PlainUser},
+	} {
+		t.Run(fmt.Sprint(s, s.UID), func(t *testing.T) {
 			if os.Getuid() != 0 {
 				t.Skip("needs root, to set its surroundings up")
 			}
-			s := attack.Setting{Name: "old filter", Surroundings: attack.SurroundOldFilter, UID: uid}
 			out, err := tests.Command(t, s, "^TestOldContainerFilterInside$").CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "--- PASS: ") {
 				t.Errorf("%v\n%s", err, attack.WithoutPassed(string(out)))
@@ -34,10 +37,11 @@ func TestOldContainerFilter(t *testing.T) {
 
 // TestOldContainerFilterInside is the body of TestOldContainerFilter.
 func TestOldContainerFilterInside(t *testing.T) {
-	if os.Getenv(attack.EnvSetting) != "old filter" {
+	setting := os.Getenv(attack.EnvSetting)
+	if !strings.HasPrefix(setting, "old") {
 		attack.BodyOf(t, "TestOldContainerFilter")
 	}
-	if err := unix.CloseRange(1000, 1000, unix.CLOSE_RANGE_CLOEXEC); err != unix.EPERM {
+	if err := unix.CloseRange(1000, 1000, unix.CLOSE_RANGE_CLOEXEC); (err == unix.EPERM) != (setting == "older filter") {
 		t.Fatalf("close_range: %v: not in the container", err)
 	}
 	// This descriptor is not close-on-exec, and its number is above all others.
@@ -53,6 +57,13 @@ func TestOldContainerFilterInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
+	if setting == "older filter" {
+		_, err := sandboxtest.Enforcement(b, sandbox.ReadOnly())
+		if err == nil || !strings.Contains(err.Error(), "close_range(2), which closes other files to the command: operation not permitted; the filter of a container") {
+			t.Errorf("enforcement: %v", err)
+		}
+		return
+	}
 	dir := t.TempDir()
 	for name, p := range map[string]sandbox.Policy{"read-only": sandbox.ReadOnly(), "workspace": sandbox.WorkspaceWrite(dir)} {
 		status, out := sandboxtest.Output(t, b, p, sandbox.Command{Path: "/bin/sh", Args: []string{"sh", "-c", "echo /proc/self/fd/*; echo done"}, Dir: dir})

@@ -41,9 +41,10 @@ const (
 	// makes nor a listener.
 	SurroundNoLandlock = "no-landlock"
 	SurroundGVisor     = "gvisor"
-	// SurroundOldFilter is a container whose filter does not know close_range(2) and faccessat2(2),
-	// and refuses them with EPERM, on a kernel without PIDFD_THREAD (before Linux 6.9).
-	SurroundOldFilter = "old-filter"
+	// SurroundOldFilter is a container whose filter does not know faccessat2(2), and refuses it with EPERM, on a
+	// kernel without PIDFD_THREAD (before Linux 6.9). That of SurroundOlderFilter does not know close_range(2) either.
+	SurroundOldFilter   = "old-filter"
+	SurroundOlderFilter = "older-filter"
 )
 
 // envUserNamespace identifies the user namespace of the launcher's caller.
@@ -99,7 +100,9 @@ func launch(args []string) error {
 			refusing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR)))
 	case SurroundOldFilter:
 		const pidfdThread = unix.O_EXCL
-		err = installFilter(append(withoutFlag(unix.SYS_PIDFD_OPEN, 1, pidfdThread), refusing(unix.EPERM, unix.SYS_CLOSE_RANGE, unix.SYS_FACCESSAT2)...))
+		err = installFilter(append(withoutFlag(unix.SYS_PIDFD_OPEN, 1, pidfdThread), refusing(unix.EPERM, unix.SYS_FACCESSAT2)...))
+	case SurroundOlderFilter:
+		err = installFilter(refusing(unix.EPERM, unix.SYS_CLOSE_RANGE, unix.SYS_FACCESSAT2))
 	case SurroundMaskedProc:
 		err = maskProc()
 	default:

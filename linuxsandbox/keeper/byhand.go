@@ -34,16 +34,15 @@ func askCodeagent(args []string) int {
 // does. The result is the exit status. If the command did not run it is 125 to 127, with one line
 // on standard error.
 func ByHand(s *spec.Spec) int {
-	lastFD, err := closeOnExec(spec.ControlFD)
-	if err != nil {
-		return say("close_range: " + err.Error())
+	if err := closeOnExec(); err != nil {
+		return say(err.Error())
 	}
 	parent, err := unix.PidfdOpen(unix.Getppid(), 0)
 	if err != nil {
 		parent = -1 // a parent outside this PID namespace cannot be watched
 	}
 	out := &handOutlet{parent: parent, stderr: dupStderr()}
-	k := &keeper{task: &task{Spec: s, lastFD: lastFD}, out: out}
+	k := &keeper{task: &task{Spec: s}, out: out}
 	code := k.run()
 	if !out.ran {
 		return code

@@ -88,11 +88,10 @@ type order struct {
 
 func keeperMain() int {
 	ignoreSignals() // the first of a session waits here in codeagent's process group
-	lastFD, err := closeOnExec(spec.ControlFD)
-	if err != nil {
-		return say("close_range: " + err.Error())
-	}
 	out := socketOutlet{fd: spec.ControlFD}
+	if err := closeOnExec(); err != nil {
+		return refuse(out, "files", err)
+	}
 	kind, body, files, err := out.fd.ReceiveFDs()
 	first := err == nil && kind == control.FrameSession
 	opened := func() error { return nil }
@@ -122,7 +121,7 @@ func keeperMain() int {
 		_ = out.proceed() // until codeagent holds the namespace
 		return 0
 	}
-	t := &task{Spec: order, lastFD: lastFD}
+	t := &task{Spec: order}
 	var rules []spec.Rule
 	if t.Mounts != nil {
 		t.proc, rules, err = mountAll(t.Mounts)
@@ -150,8 +149,6 @@ type task struct {
 	// proc is the descriptor of a /proc that is writable until Landlock is on; it is set if there
 	// are Mounts.
 	proc int
-	// lastFD is what closeOnExec returned.
-	lastFD int
 }
 
 // keeper runs one command.
