@@ -121,7 +121,7 @@ func TestBackAcrossASummaryWithoutARecord(t *testing.T) {
 // Going back by several messages leaves the conversation and the record alike.
 func TestBackBySeveral(t *testing.T) {
 	screen := &unwatched{}
-	ses := &Session{Base: &Base{Record: &record{Log: sessions.New(t.TempDir()).Create(sessions.Info{ID: sessions.NewID(), Folder: "/w"})}}}
+	ses := &Session{Base: &Base{records: records{Record: &record{Log: sessions.New(t.TempDir()).Create(sessions.Info{ID: sessions.NewID(), Folder: "/w"})}}}}
 	t.Cleanup(func() { ses.Record.Log.Close() })
 	ses.Agent = agent.New(agent.Config{Model: says(2), Frontend: screen, Tools: tools.All(tools.Options{Workspace: t.TempDir()}), Log: ses.Record.Log})
 	if said, err := ses.Messages(); err != nil || len(said) != 0 {

@@ -2,18 +2,12 @@ package conversation
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"codeagent/agent"
 	"codeagent/approvals"
-	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
 	"codeagent/event/word"
-	"codeagent/internal/mask"
-	"codeagent/internal/visible"
-	"codeagent/sandbox"
-	"codeagent/telemetry"
 	"codeagent/tools"
 )
 
@@ -65,24 +59,4 @@ func (f *front) Steer() (agent.Input, bool) {
 		in = mentioned(f.ses.during, f.ses, in)
 	}
 	return in, ok
-}
-
-// openObservers opens what sees each event before the face does: the log and the telemetry, if they are on.
-func (ses *Base) openObservers(s cli.Stdio) {
-	if ses.Workspace.Process.Log.On() {
-		ses.observers = append(ses.observers, ses.Workspace.Process.Log.Observe)
-	}
-	secrets := func() *mask.Mask { return mask.New(s.Environ, sandbox.SecretName) }
-	exporter, problems := telemetry.New(s.Env, ses.Workspace.Process.Version, secrets)
-	if ses.problems = problems; exporter == nil {
-		return
-	}
-	ses.observers = append(ses.observers, exporter.Observe)
-	ses.Workspace.AtClose(func() error { // sends what is left, and says if a collector did not get it
-		err := exporter.Close()
-		if err != nil {
-			fmt.Fprintln(s.Err, "codeagent: "+visible.Line(err.Error()))
-		}
-		return err
-	})
 }

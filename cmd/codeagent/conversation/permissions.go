@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"codeagent/approvals"
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/cli"
@@ -21,23 +22,22 @@ import (
 
 // noteGranted records what the answers of the session opened, for `codeagent permissions`. It skips
 // a session without a record, which has no name there.
-func (ses *Base) noteGranted(entries []ledger.Entry) {
-	if ses.Record == nil {
+func noteGranted(ws *workspace.Workspace, r *record, entries []ledger.Entry) {
+	if r == nil {
 		return
 	}
 	// The answers apply even if this fails, and the user could not fix the error now.
-	_ = workspace.NoteGranted(context.Background(), ses.Workspace.Paths, workspace.GrantLog{
-		Session: ses.Record.Log.ID(), Folder: ses.Workspace.Folder, At: time.Now(), Entries: entries,
+	_ = workspace.NoteGranted(context.Background(), ws.Paths, workspace.GrantLog{
+		Session: r.Log.ID(), Folder: ws.Folder, At: time.Now(), Entries: entries,
 	})
 }
 
 // mostApprovals limits an approvals file, in bytes.
 const mostApprovals = 1 << 20
 
-// adopt grants what the file of --approvals lists. A fault in the file ends the run before it
+// adopt grants what the file of --approvals lists; "": nothing. A fault in the file ends the run before it
 // begins.
-func (ses *Base) adopt(ctx context.Context) error {
-	name := ses.Options.Approvals
+func adopt(ctx context.Context, ws *workspace.Workspace, gate *approvals.Gate, name string) error {
 	if name == "" {
 		return nil
 	}
@@ -46,13 +46,13 @@ func (ses *Base) adopt(ctx context.Context) error {
 		return cli.Usage(err)
 	}
 	// A command of an earlier session may have replaced the file by a link.
-	file, err := ses.Workspace.Ground().Resolve(here, name)
+	file, err := ws.Ground().Resolve(here, name)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--approvals: %w", err))
 	}
-	if ses.written(file) {
+	if written(ws, file) {
 		return cli.Usage(fmt.Errorf("--approvals: %s: commands can write this file, so one of this or an earlier session may have changed it", file),
-			fmt.Sprintf("nothing was granted; move it to %s, which commands cannot write, or to a folder outside of those that they can write", filepath.Join(ses.Workspace.Folder, ".codeagent")))
+			fmt.Sprintf("nothing was granted; move it to %s, which commands cannot write, or to a folder outside of those that they can write", filepath.Join(ws.Folder, ".codeagent")))
 	}
 	text, err := hostfile.Read(ctx, file, mostApprovals)
 	if err != nil {
@@ -60,7 +60,7 @@ func (ses *Base) adopt(ctx context.Context) error {
 	}
 	f, err := ledger.Parse(name, text, time.Now())
 	if err == nil {
-		err = ses.Gate.Ledger().Adopt(f, name)
+		err = gate.Ledger().Adopt(f, name)
 	}
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--approvals: %w", err), "nothing was granted; codeagent help permissions has the form")
@@ -70,14 +70,14 @@ func (ses *Base) adopt(ctx context.Context) error {
 
 // written reports whether a command may have written the file: it is where commands may write, and
 // is not protected there.
-func (ses *Base) written(file string) bool {
-	p := ses.Workspace.Policy.Clone()
+func written(ws *workspace.Workspace, file string) bool {
+	p := ws.Policy.Clone()
 	p.Unconfined = false
 	if p.JudgeWrite(file).Allowed {
 		return true
 	}
 	p.Write = []sandbox.Root{{Path: "/"}} // the roots of earlier sessions are recorded, and have the same protected names
-	return ses.Workspace.Ground().Covers(file) && p.JudgeWrite(file).Kind != sandbox.KindProtected
+	return ws.Ground().Covers(file) && p.JudgeWrite(file).Kind != sandbox.KindProtected
 }
 
 // errNotListed: the ID matches nothing that is open.

@@ -6,6 +6,7 @@ import (
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/sessionscmd"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/model"
 	sessions "codeagent/session"
 )
@@ -17,43 +18,38 @@ type record struct {
 	before sessions.History
 }
 
-// openRecord begins a session, or opens the resumed one. The tour and an ephemeral run
-// keep no record.
-func (ses *Base) openRecord() error {
-	o := ses.Options
-	if o.Ephemeral || ses.Tour != nil {
-		return nil
-	}
-	store := sessions.New(ses.Workspace.Paths.Sessions)
-	info := sessions.Info{Folder: ses.Workspace.Folder, Program: ses.Workspace.Process.Version, Model: ses.chosen.Kept()}
-	if o.From == nil {
+// openRecord begins a session, or opens the resumed one.
+func openRecord(ws *workspace.Workspace, from *sessionscmd.ResumeTarget, asks sessions.Model) (*record, error) {
+	store := sessions.New(ws.Paths.Sessions)
+	info := sessions.Info{Folder: ws.Folder, Program: ws.Process.Version, Model: asks}
+	if from == nil {
 		info.ID = sessions.NewID()
-		ses.Record = &record{Log: store.Create(info)}
-		ses.Workspace.InUse = ses.Record.Log.InUse
-		return nil
+		r := &record{Log: store.Create(info)}
+		ws.InUse = r.Log.InUse
+		return r, nil
 	}
 	var err error
-	if info.ID = o.From.ID; o.From.Fork {
-		if info.ID, err = store.Fork(o.From.ID, o.From.Before); err != nil {
-			return sessionscmd.Error(err)
+	if info.ID = from.ID; from.Fork {
+		if info.ID, err = store.Fork(from.ID, from.Before); err != nil {
+			return nil, sessionscmd.Error(err)
 		}
 	}
 	r := &record{}
 	if r.Log, err = store.Open(info); err != nil {
-		return sessionscmd.Error(err)
+		return nil, sessionscmd.Error(err)
 	}
-	ses.Record = r
-	ses.Workspace.InUse = r.Log.InUse
-	if o.From.Before > 0 && !o.From.Fork {
-		err = r.Log.Back(o.From.Before)
+	ws.InUse = r.Log.InUse
+	if from.Before > 0 && !from.Fork {
+		err = r.Log.Back(from.Before)
 	}
 	if err == nil {
 		r.before, err = r.Log.History(sessions.HistoryLimit)
 	}
 	if err != nil {
-		return cli.Usage(fmt.Errorf("session %s: %w", info.ID, err))
+		_ = r.Log.Close()
+		return nil, cli.Usage(fmt.Errorf("session %s: %w", info.ID, err))
 	}
-	return nil
+	return r, nil
 }
 
 // join makes cfg write to the record and continue from it. It returns the name of the

@@ -6,18 +6,14 @@ import (
 	"os"
 	"sync"
 
+	"codeagent/approvals"
 	"codeagent/approvals/rules"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/hostfile"
 )
 
-// saver returns the function that saves rules. It is nil if nobody can answer a question with
-// always. The tour saves nothing.
-func (ses *Base) saver() func(text string) ([]*rules.Rule, error) {
-	if !ses.Options.Attended || ses.Tour != nil {
-		return nil
-	}
-	ws := ses.Workspace
+// saver returns the function that saves rules.
+func saver(ws *workspace.Workspace) func(text string) ([]*rules.Rule, error) {
 	return func(text string) ([]*rules.Rule, error) {
 		return workspace.ChangeRules(context.Background(), ws.Stdio, ws.Paths, func(file []byte, _ []*rules.Rule) ([]byte, error) {
 			return append(append(file, '\n'), text...), nil
@@ -28,10 +24,10 @@ func (ses *Base) saver() func(text string) ([]*rules.Rule, error) {
 // refresher returns a function that applies changes of rules.toml by another process or by hand.
 // Removed rules end, and new rules that ask or forbid apply. New allow rules apply only from the
 // next session, or from an answer that saves a rule. If the file cannot be read, nothing changes.
-func (ses *Base) refresher() func() {
+func refresher(ws *workspace.Workspace, live func() *approvals.Ledger) func() {
 	var mu sync.Mutex
 	var read fs.FileInfo
-	file := ses.Workspace.Paths.Rules
+	file := ws.Paths.Rules
 	same := func(now fs.FileInfo) bool {
 		if read == nil || now == nil {
 			return read == now
@@ -53,13 +49,13 @@ func (ses *Base) refresher() func() {
 			return
 		}
 		read = now
-		l := ses.Gate.Ledger()
+		l := live()
 		closed, err := l.DropRules(file, func() ([]*rules.Rule, error) {
-			list, _, err := workspace.ReadRules(context.Background(), ses.Workspace.Stdio, ses.Workspace.Paths)
+			list, _, err := workspace.ReadRules(context.Background(), ws.Stdio, ws.Paths)
 			return list, err
 		})
 		if err == nil && !closed.Empty() {
-			ses.Workspace.Runner.Revoke(l.Closing(closed))
+			ws.Runner.Revoke(l.Closing(closed))
 		}
 	}
 }

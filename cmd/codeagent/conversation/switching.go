@@ -9,11 +9,10 @@ import (
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/providers"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/event"
 	"codeagent/event/word"
-	"codeagent/internal/visible"
-	"codeagent/model"
 )
 
 // Use switches to another model, if it answers.
@@ -54,43 +53,21 @@ func (ses *Session) Think(_ context.Context, effort string) error {
 	return nil
 }
 
-// priced returns the price of the model. A bound of its cost needs one.
-func (ses *Base) priced(ctx context.Context, most float64) (price model.Price, err error) {
-	if most == 0 {
-		return price, nil
-	}
-	if price = ses.chosen.Price(ctx); price == (model.Price{}) {
-		name := ses.chosen.Title(ses.chosen.Name)
-		return price, cli.Usage(fmt.Errorf("--max-cost: no price of %s is configured, and the provider lists none", visible.Line(name)),
-			fmt.Sprintf("set it in %s, for a million tokens: [models.%q] price = { input = \"1.25\", output = \"10\" }", ses.Workspace.Paths.File, name))
-	}
-	return price, nil
-}
-
-// restrict passes a model's limits from the settings to the gate.
-func (ses *Base) restrict(c providers.Chosen) error {
-	if ses.Tour == nil && !ses.Options.ToolsOnly {
-		if err := c.Managed(ses.Workspace.Config); err != nil {
+// restrict passes a model's limits from the settings to the gate. Managed settings decide about a provider's model.
+func restrict(ws *workspace.Workspace, gate *approvals.Gate, c providers.Chosen, managed bool) error {
+	if managed {
+		if err := c.Managed(ws.Config); err != nil {
 			return err
 		}
 	}
-	return ses.Gate.SetModel(approvals.ModelRules{
-		ReadOnly: c.Rules.Sandbox == config.ReadOnly, MustJustify: c.Rules.MustJustify, NoOutside: !c.Rules.MayAskOutside || ses.Workspace.Draft != nil,
-		Fixed: c.Rules.Sandbox == config.ReadOnly && len(ses.Workspace.Config.Managed("models.")) > 0,
+	return gate.SetModel(approvals.ModelRules{
+		ReadOnly: c.Rules.Sandbox == config.ReadOnly, MustJustify: c.Rules.MustJustify, NoOutside: !c.Rules.MayAskOutside || ws.Draft != nil,
+		Fixed: c.Rules.Sandbox == config.ReadOnly && len(ws.Config.Managed("models.")) > 0,
 	})
 }
 
-// reviewerOf connects to the model that reads questions before the user. It returns nil in a run
-// without a person, or if the settings name no such model.
-func (ses *Base) reviewerOf(ctx context.Context, name string) (*agent.Reviewer, error) {
-	if name == "" || !ses.Options.Attended {
-		return nil, nil
-	}
-	c, err := providers.Of(ses.Workspace).Named(ctx, ses.chosen, name)
-	if err != nil {
-		return nil, fmt.Errorf("reviewer %s: %w", name, err)
-	}
-	return &agent.Reviewer{Model: c.Model, Name: c.Name}, nil
+func (ses *Session) restrict(c providers.Chosen) error {
+	return restrict(ses.Workspace, ses.Gate, c, ses.Tour == nil && !ses.Options.ToolsOnly)
 }
 
 // preset names the policy that applies now.
