@@ -17,8 +17,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -107,7 +105,7 @@ func (s *server) runOf(req *mcp.CallToolRequest) (*run, error) {
 	}
 	ctx, end := context.WithCancelCause(s.ctx)
 	r := &run{tool: p.Name, arguments: p.Arguments, end: end, done: make(chan struct{}), asked: make(chan openQuestion)}
-	call := Call{Tool: p.Name, Arguments: arguments, Asks: asks(req), Progress: r.lines.add, Ask: s.asker(req, r), Inquire: s.inquirer(req, r), Roots: s.roots(req)}
+	call := Call{Tool: p.Name, Arguments: arguments, Asks: asks(req), Progress: r.lines.add, Ask: s.asker(req, r), Inquire: s.inquirer(req, r)}
 	s.running.Add(1)
 	go func() {
 		defer s.running.Done()
@@ -152,7 +150,7 @@ func (s *server) asker(req *mcp.CallToolRequest, r *run) func(context.Context, Q
 // titled reports whether the client knows choices with titles, which came with 2025-11-25.
 func titled(req *mcp.CallToolRequest) bool {
 	p := req.Session.InitializeParams()
-	return p != nil && p.ProtocolVersion >= handshake
+	return p != nil && p.ProtocolVersion >= titles
 }
 
 // put puts a question to the client, between two requests or in the middle of this one.
@@ -271,30 +269,4 @@ func chosen(q Question, res *mcp.ElicitResult) string {
 		}
 	}
 	return ""
-}
-
-// roots returns Call.Roots. The newest revision has deprecated them.
-func (s *server) roots(req *mcp.CallToolRequest) func(context.Context) []string {
-	return func(ctx context.Context) []string {
-		c := req.ClientCapabilities()
-		//lint:ignore SA1019 clients of the older revision have roots, and those of the newer are not asked
-		if modern(req) || c == nil || c.RootsV2 == nil {
-			return nil
-		}
-		ctx, stop := context.WithTimeout(ctx, 5*time.Second)
-		defer stop()
-		//lint:ignore SA1019 as above
-		res, err := req.Session.ListRoots(ctx, nil)
-		if err != nil {
-			return nil
-		}
-		var out []string
-		for _, r := range res.Roots {
-			u, err := url.Parse(r.URI)
-			if err == nil && u.Scheme == "file" && (u.Host == "" || u.Host == "localhost") && filepath.IsAbs(u.Path) {
-				out = append(out, filepath.Clean(u.Path))
-			}
-		}
-		return out
-	}
 }

@@ -2,12 +2,10 @@ package serve
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
-	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"codeagent/internal/short"
@@ -26,18 +24,16 @@ const (
 	finish = 500 * time.Millisecond
 	// leave is how long a client that has ended its output may take to read its responses.
 	leave = 3 * time.Second
-	// handshake is the newest revision that begins with initialize.
-	handshake = "2025-11-25"
+	// titles is the first revision with titles of choices.
+	titles = "2025-11-25"
 )
 
-// conn is the SDK's connection over pipes. It corrects three faults of the SDK: the SDK answers requests
-// that the client has cancelled, leaves requests unanswered when the input ends, and gives some errors no
-// code. conn does not limit the number of requests: the client started codeagent, so it need not flood it.
+// conn is the SDK's connection over pipes. It corrects two faults of the SDK: the SDK leaves requests
+// unanswered when the input ends, and gives some errors no code. conn does not limit the number of
+// requests: the client started codeagent, so it need not flood it.
 type conn struct {
 	mcp.Connection
-	mu sync.Mutex
-	// open are the requests without a response, by ID; the value is true for a cancelled one.
-	open map[any]bool
+	open atomic.Int64  // requests without a response
 	sent chan struct{} // has a value when a request was answered; buffered
 	left func()        // ends Run
 }
@@ -45,7 +41,7 @@ type conn struct {
 // newConn returns the connection. A read cannot be interrupted, and lasts until in has a message or ends.
 func newConn(ctx context.Context, in io.Reader, out io.Writer) (*conn, error) {
 	pipes, err := (&mcp.IOTransport{Reader: io.NopCloser(in), Writer: escaping{out}, MaxLineLength: maxLine}).Connect(ctx)
-	return &conn{Connection: pipes, open: map[any]bool{}, sent: make(chan struct{}, 1)}, err
+	return &conn{Connection: pipes, sent: make(chan struct{}, 1)}, err
 }
 
 // Connect is part of mcp.Transport.
@@ -63,64 +59,23 @@ func (escaping) Close() error { return nil }
 
 // Read returns the next message.
 func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
-	for {
-		msg, err := c.Connection.Read(ctx)
-		if err != nil {
-			time.AfterFunc(leave, c.left)
-			c.finish(ctx)
-			return nil, err
-		}
-		if r, ok := msg.(*jsonrpc.Request); !ok || c.takes(r) {
-			return msg, nil
-		}
+	msg, err := c.Connection.Read(ctx)
+	if err != nil {
+		time.AfterFunc(leave, c.left)
+		c.finish(ctx)
+		return nil, err
 	}
-}
-
-// takes notes a request, and reports whether to pass it to the SDK. The cancellation of an unknown request
-// is not passed on: the SDK would apply it to a later request.
-func (c *conn) takes(r *jsonrpc.Request) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if r.Method == "initialize" {
-		r.Params = negotiable(r.Params)
+	if r, ok := msg.(*jsonrpc.Request); ok && r.IsCall() {
+		c.open.Add(1)
 	}
-	switch {
-	case r.IsCall():
-		c.open[r.ID.Raw()] = false
-	case r.Method == "notifications/cancelled":
-		id, open := c.cancelled(r.Params)
-		if open {
-			c.open[id] = true
-		}
-		return open
-	}
-	return true
-}
-
-// cancelled returns the request that a notification is about, if it is open. The caller holds mu.
-func (c *conn) cancelled(params json.RawMessage) (id any, open bool) {
-	var p struct {
-		ID any `json:"requestId"`
-	}
-	if json.Unmarshal(params, &p) != nil {
-		return nil, false
-	}
-	made, err := jsonrpc.MakeID(p.ID)
-	_, open = c.open[made.Raw()]
-	return made.Raw(), open && err == nil
+	return msg, nil
 }
 
 // finish waits until all requests have their responses, but at most as long as the constant finish.
 func (c *conn) finish(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, finish)
 	defer stop()
-	for ctx.Err() == nil {
-		c.mu.Lock()
-		left := len(c.open)
-		c.mu.Unlock()
-		if left == 0 {
-			return
-		}
+	for ctx.Err() == nil && c.open.Load() > 0 {
 		select {
 		case <-c.sent:
 		case <-ctx.Done():
@@ -128,48 +83,20 @@ func (c *conn) finish(ctx context.Context) {
 	}
 }
 
-// Write sends a message. The response to a cancelled request is dropped.
+// Write sends a message.
 func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	r, ok := msg.(*jsonrpc.Response)
 	if !ok {
 		return c.Connection.Write(ctx, msg)
 	}
-	id := r.ID.Raw()
-	c.mu.Lock()
-	dropped := c.open[id]
-	c.mu.Unlock()
-	var err error
-	if !dropped {
-		r.Error = coded(r.Error)
-		err = c.Connection.Write(ctx, msg)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.open, id)
+	r.Error = coded(r.Error)
+	err := c.Connection.Write(ctx, msg)
+	c.open.Add(-1)
 	select {
 	case c.sent <- struct{}{}:
 	default:
 	}
 	return err
-}
-
-// negotiable replaces a revision that initialize cannot negotiate. The SDK would answer with
-// another revision, but still treat the client by the revision that it asked for.
-func negotiable(params json.RawMessage) json.RawMessage {
-	var p map[string]json.RawMessage
-	var asked string
-	if json.Unmarshal(params, &p) != nil || json.Unmarshal(p["protocolVersion"], &asked) != nil {
-		return params
-	}
-	if asked <= handshake && slices.Contains(mcp.SupportedProtocolVersions(), asked) {
-		return params
-	}
-	p["protocolVersion"] = json.RawMessage(`"` + handshake + `"`)
-	out, err := json.Marshal(p)
-	if err != nil {
-		return params
-	}
-	return out
 }
 
 // coded gives an error of the SDK a code of JSON-RPC if it has none. Such an error says that the request

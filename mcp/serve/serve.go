@@ -52,9 +52,6 @@ type Call struct {
 	// Progress shows a line while the call runs. It never blocks, and drops lines that a slow
 	// client does not take.
 	Progress func(line string)
-	// Roots returns the folders that the client works on, as absolute paths; none if it does not
-	// tell.
-	Roots func(ctx context.Context) []string
 }
 
 // Question is a question to the person behind the client.

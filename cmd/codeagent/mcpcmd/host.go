@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,11 +15,9 @@ import (
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/event"
 	"codeagent/event/word"
-	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/mcp/serve"
 	"codeagent/model"
-	"codeagent/sandbox"
 )
 
 const (
@@ -47,9 +44,7 @@ type host struct {
 
 	// opening is held while a session is opened; it is taken before mu.
 	opening sync.Mutex
-	flags   cli.Flags // Folder is the working folder once placed; guarded by opening
-	placed  bool      // guarded by opening
-	rooted  bool      // Folder is a root of the client; guarded by opening
+	flags   cli.Flags
 
 	mu     sync.Mutex
 	direct *talk            // nil before the first call
@@ -105,7 +100,7 @@ func failed(c serve.Call, err error) serve.Result {
 
 // tool runs shell or apply_patch.
 func (h *host) tool(ctx context.Context, c serve.Call) serve.Result {
-	t, err := h.directTalk(ctx, c)
+	t, err := h.directTalk(c)
 	if err != nil {
 		return failed(c, err)
 	}
@@ -147,13 +142,13 @@ func titleOf(c serve.Call) string {
 }
 
 // directTalk returns the session of shell and apply_patch.
-func (h *host) directTalk(ctx context.Context, c serve.Call) (*talk, error) {
+func (h *host) directTalk(c serve.Call) (*talk, error) {
 	h.opening.Lock()
 	defer h.opening.Unlock()
 	if h.direct != nil {
 		return h.direct, nil
 	}
-	t, err := h.open(ctx, c, conversation.Options{Audience: conversation.Audience{ToolsOnly: true}})
+	t, err := h.open(c, conversation.Options{Audience: conversation.Audience{ToolsOnly: true}})
 	if err != nil {
 		return nil, err
 	}
@@ -164,46 +159,16 @@ func (h *host) directTalk(ctx context.Context, c serve.Call) (*talk, error) {
 }
 
 // open opens a session in the working folder. opening is held.
-func (h *host) open(ctx context.Context, c serve.Call, o conversation.Options) (*talk, error) {
-	h.place(ctx, c)
+func (h *host) open(c serve.Call, o conversation.Options) (*talk, error) {
 	o.Attended, o.Command = c.Asks, "mcp"
 	base, err := conversation.Open(h.ctx, h.stdio, h.flags, o)
 	if err != nil {
-		return nil, h.misplaced(err)
+		return nil, err
 	}
 	t := &talk{face: &face{warn: h.stdio.Err, calls: map[string]*shown{}}}
 	t.ses = conversation.Join(base, t.face)
 	t.ses.Begin()
 	return t, nil
-}
-
-// place chooses the working folder with the first session: that of --cd, else where codeagent was
-// started, unless the client works somewhere else. What may be touched there is decided by the
-// settings, as for every folder.
-func (h *host) place(ctx context.Context, c serve.Call) {
-	if h.placed || h.flags.Folder != "" {
-		return
-	}
-	h.placed = true
-	roots := c.Roots(ctx)
-	here, err := os.Getwd()
-	if err != nil || len(roots) == 0 || slices.ContainsFunc(roots, func(r string) bool { return sandbox.Covers(r, here) }) {
-		return
-	}
-	h.flags.Folder, h.rooted = roots[0], true
-}
-
-// misplaced returns the error of a session that did not open. If that was the first one, in a folder
-// that the client named, the next call asks for its folders again.
-func (h *host) misplaced(err error) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.rooted || h.direct != nil || len(h.talks) > 0 {
-		return err
-	}
-	err = fmt.Errorf("the client works on %s (its roots), and no session opens there: %w", short.Quote(h.flags.Folder, 200), err)
-	h.flags.Folder, h.placed, h.rooted = "", false, false
-	return err
 }
 
 // agent runs a turn of a session.
@@ -216,7 +181,7 @@ func (h *host) agent(ctx context.Context, c serve.Call) serve.Result {
 	if err != nil {
 		return failed(c, err)
 	}
-	t, err := h.agentTalk(ctx, c, session)
+	t, err := h.agentTalk(c, session)
 	if err != nil {
 		return failed(c, err)
 	}
@@ -259,7 +224,7 @@ func (h *host) agent(ctx context.Context, c serve.Call) serve.Result {
 }
 
 // agentTalk returns the session with this ID, or a new one.
-func (h *host) agentTalk(ctx context.Context, c serve.Call, id string) (*talk, error) {
+func (h *host) agentTalk(c serve.Call, id string) (*talk, error) {
 	h.opening.Lock()
 	defer h.opening.Unlock()
 	h.mu.Lock()
@@ -269,11 +234,11 @@ func (h *host) agentTalk(ctx context.Context, c serve.Call, id string) (*talk, e
 		o := conversation.Options{Audience: conversation.Audience{Past: conversation.PastNone}, Beginning: conversation.Beginning{HasPrompt: true}}
 		var err error
 		if id != "" {
-			o.From, err = h.earlier(ctx, c, id)
+			o.From, err = h.earlier(id)
 		}
 		if err == nil {
 			h.makeRoom()
-			t, err = h.open(ctx, c, o)
+			t, err = h.open(c, o)
 		}
 		if err != nil {
 			return nil, err
@@ -289,15 +254,14 @@ func (h *host) agentTalk(ctx context.Context, c serve.Call, id string) (*talk, e
 
 // earlier finds a session that an earlier process, or this one, has closed. It must be one of the
 // working folder: a client gets no other folder by naming a session.
-func (h *host) earlier(ctx context.Context, c serve.Call, id string) (*sessionscmd.ResumeTarget, error) {
+func (h *host) earlier(id string) (*sessionscmd.ResumeTarget, error) {
 	sum, err := sessionscmd.Exact(h.stdio, id)
 	if err != nil {
 		return nil, sessionscmd.Error(err)
 	}
-	h.place(ctx, c)
 	here, err := workspace.Enter(h.stdio, h.flags)
 	if err != nil {
-		return nil, h.misplaced(err)
+		return nil, err
 	}
 	if sum.Folder != here {
 		return nil, fmt.Errorf("session %s belongs to %s, and this server works in %s", sum.ID, sum.Folder, here)

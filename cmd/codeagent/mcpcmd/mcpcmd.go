@@ -15,7 +15,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		Short: "Offer codeagent to other programs as an MCP server",
 		Long: "mcp serves the Model Context Protocol on stdin and stdout, for programs that start it as a\n" +
 			"server. Its tools are shell, apply_patch, agent and undo. They work in the folder where it was\n" +
-			"started, or on which the client works, under your settings; commands run in the sandbox. A\n" +
+			"started, or that --cd names, under your settings; commands run in the sandbox. A\n" +
 			"permission is asked for in the client if that can show questions; otherwise it is refused,\n" +
 			"and the result says what would allow it. All that it has started ends with stdin.\n\n" +
 			"The commands below it are about the MCP servers that codeagent itself uses.",
