@@ -116,8 +116,6 @@ type Config struct {
 	Log      Log
 	// Instructions returns the system prompt for the present policy.
 	Instructions func() string
-	// Reviewer reads each question before the user does. It may be nil.
-	Reviewer *Reviewer
 	// Hooks are commands of the user's that can only tighten. It may be nil.
 	Hooks *hooks.Set
 	// Helper sets up helper n of a call of delegate, of that kind. Nil: there are no helpers.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"math"
 	"slices"
 	"strings"
 
@@ -181,17 +179,9 @@ func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction)
 
 // written returns the text of the model's answer to items. Calls in it are not run.
 func (a *Agent) written(ctx context.Context, items []model.Item) (string, model.Usage, error) {
-	stream := a.cfg.Model.Stream(ctx, a.ask(items, weighAll(items)))
-	text, usage, err := textOf(ctx, stream, math.MaxInt, func(d model.Retrying) { a.emit(retrying(d)) })
-	return strings.TrimSpace(text), usage, err
-}
-
-// textOf reads a stream to its end for its text, which may have at most most bytes. again is called
-// when the answer begins anew.
-func textOf(ctx context.Context, stream iter.Seq2[model.Delta, error], most int, again func(model.Retrying)) (string, model.Usage, error) {
 	var text strings.Builder
 	var usage model.Usage
-	for delta, err := range stream {
+	for delta, err := range a.cfg.Model.Stream(ctx, a.ask(items, weighAll(items))) {
 		switch {
 		case ctx.Err() != nil:
 			return "", usage, context.Cause(ctx)
@@ -203,15 +193,12 @@ func textOf(ctx context.Context, stream iter.Seq2[model.Delta, error], most int,
 			text.WriteString(d.Text)
 		case model.Retrying:
 			text.Reset()
-			again(d)
+			a.emit(retrying(d))
 		case model.Finished:
 			usage = d.Usage
 		}
-		if text.Len() > most {
-			return "", usage, errors.New("its answer is too long")
-		}
 	}
-	return text.String(), usage, context.Cause(ctx)
+	return strings.TrimSpace(text.String()), usage, context.Cause(ctx)
 }
 
 // contextFull reports whether the provider found the conversation too long.

@@ -253,16 +253,10 @@ func (c *toolCall) askPermit(ctx context.Context, question *approvals.Request) (
 
 // put reports a question and asks it. A face that cannot ask counts as a no.
 func (c *toolCall) put(ctx context.Context, q *approvals.Request) approvals.Answer {
-	reason, hooked := c.reviewed(ctx, q), ""
-	if reason == "" {
-		hooked = c.questioned(ctx, q)
-	}
+	hooked := c.questioned(ctx, q)
 	c.turn.agent.emit(requested(q))
-	if reason != "" {
-		return approvals.Answer{Decision: approvals.Reviewed, Reason: reason}
-	}
 	if hooked != "" {
-		return approvals.Answer{Decision: approvals.Reviewed, By: "a hook", Reason: hooked}
+		return approvals.Answer{Decision: approvals.Hooked, Reason: hooked}
 	}
 	ans, err := c.turn.agent.cfg.Frontend.Ask(ctx, *q)
 	switch {

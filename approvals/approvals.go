@@ -52,7 +52,7 @@ const (
 	OutsideSession = ask.OutsideSession
 	Stop           = ask.Stop
 	Unattended     = ask.Unattended
-	Reviewed       = ask.Reviewed
+	Hooked         = ask.Hooked
 	Unanswered     = ask.Unanswered
 )
 

@@ -1,7 +1,6 @@
 package approvals
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -92,8 +91,8 @@ func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 	switch ans.Decision {
 	case Deny:
 		return &Refusal{Reason: word.AnswerDenied.Reason(words)}
-	case Reviewed:
-		return &Refusal{Reason: cmp.Or(ans.By, "the reviewer") + " refused this, and the user was not asked" + because}
+	case Hooked:
+		return &Refusal{Reason: "a hook refused this, and the user was not asked" + because}
 	case Unanswered:
 		return &Refusal{Reason: "no answer" + because}
 	case Stop:

@@ -36,7 +36,7 @@ func TestCommon(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	for key, bad := range map[string]string{"context.compact_at": "96", "tui.mouse": "perhaps", "undo.unkept": "never", "nothing": "x", "reviewer": ""} {
+	for key, bad := range map[string]string{"context.compact_at": "96", "tui.mouse": "perhaps", "undo.unkept": "never", "nothing": "x"} {
 		if v, err := config.Parse(key, bad); err == nil {
 			t.Errorf("%s takes %q as %v", key, bad, v)
 		}

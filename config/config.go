@@ -22,13 +22,11 @@ type Config struct {
 	ReasoningEffort string `toml:"reasoning_effort"`
 	// AskForApproval is "untrusted", "on-request", "on-failure", "granular" or "never". Refuse is
 	// granular.refuse: the topics of questions that granular refuses.
-	AskForApproval string `toml:"ask_for_approval"`
-	// Reviewer is "off" or the name of a model; see ReviewModel.
-	Reviewer string     `toml:"reviewer"`
-	Refuse   []string   `toml:"granular.refuse"`
-	Sandbox  Sandbox    `toml:"sandbox"`
-	TUI      TUI        `toml:"tui"`
-	Context  compaction `toml:"context"`
+	AskForApproval string     `toml:"ask_for_approval"`
+	Refuse         []string   `toml:"granular.refuse"`
+	Sandbox        Sandbox    `toml:"sandbox"`
+	TUI            TUI        `toml:"tui"`
+	Context        compaction `toml:"context"`
 	// PatienceSeconds is retry.patience_s; 0: unset, see Patience.
 	PatienceSeconds int64 `toml:"retry.patience_s"`
 	// Streams is exec.streams, "together" or Apart.
@@ -196,14 +194,6 @@ type TUI struct {
 type compaction struct {
 	// At is compact_at, in percent; 0: only on request.
 	At int64 `toml:"compact_at"`
-}
-
-// ReviewModel returns the model that reads questions before the user, or "".
-func (c Config) ReviewModel() string {
-	if c.Reviewer == "off" {
-		return ""
-	}
-	return c.Reviewer
 }
 
 // Patience returns how long a request is retried: retry.patience_s, or a default that is

@@ -144,8 +144,6 @@ var settings = []setting{
 		doc: "The API of `base_url`: `chat` is Chat Completions, `responses` the Responses API. Empty: Responses at api.openai.com, Chat Completions elsewhere."},
 	{key: "reasoning_effort", often: true, choices: []string{"", "none", "minimal", "low", "medium", "high", "xhigh"}, def: `""`,
 		doc: "How long the model may think, where it can. Empty: the provider's own default."},
-	{key: "reviewer", often: true, def: `"off"`, valid: validReviewer,
-		doc: "A model, written as in `model`, that reads each request before you are asked. It may refuse with a reason, or pass the question on to you; it cannot say yes. If it fails, you are asked. It gets your last message, the command and the reason. `off`: nothing."},
 	{key: "ask_for_approval", wider: map[string]string{"untrusted": "on-request", "never": "granular", "granular": "on-request", "on-request": "on-failure"}, often: true, choices: []string{"untrusted", "on-request", "on-failure", "granular", "never"}, def: `"on-request"`, narrower: true,
 		doc: "When to ask: `untrusted` before every edit, every command that is not known to only read, everything typed to one, and each page of a host that no setting names; `on-request` when the model asks for more than the sandbox allows, for a page of such a host, or for a tool of an MCP server that does not claim to only read; `on-failure` also after a refused command; `granular` like `on-request`, but what `granular.refuse` lists is refused; `never` refuses instead of asking."},
 	{key: "trusted_folders", opens: true,
@@ -387,13 +385,6 @@ var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustComp
 func validVariable(v any) error {
 	if name := v.(string); name != "" && !variableName().MatchString(name) {
 		return errors.New("not a variable name. Put the key in an environment variable and name that variable here")
-	}
-	return nil
-}
-
-func validReviewer(v any) error {
-	if v.(string) == "" {
-		return errors.New(`must be "off" or the name of a model`)
 	}
 	return nil
 }

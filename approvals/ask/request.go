@@ -111,8 +111,8 @@ const (
 	Stop Decision = "stop"
 	// Unattended: nobody can answer.
 	Unattended Decision = "unattended"
-	// Reviewed: the reviewer or a hook refused, so nobody was asked. The answer's Reason says why.
-	Reviewed Decision = "reviewed"
+	// Hooked: a hook refused, so nobody was asked. The answer's Reason says why.
+	Hooked Decision = "hooked"
 	// Unanswered: the question ended without an answer; the answer's Reason says why.
 	Unanswered Decision = "unanswered"
 )
@@ -134,8 +134,6 @@ type Answer struct {
 	Decision Decision
 	// Reason is a note for the model, with either answer.
 	Reason string
-	// By says who refused, of Reviewed. Empty: the reviewer.
-	By string
 	// Grant, if set, is less than what was asked. A larger one is refused.
 	Grant *sandbox.Grant
 	// Rule is the edited text to save with Always. Empty means Lasting.Project.

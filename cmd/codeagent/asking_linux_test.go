@@ -104,37 +104,3 @@ func TestRulesOfAModel(t *testing.T) {
 		}
 	})
 }
-
-// TestReviewerOnTheScreen: the second model refuses the first question, and passes on the second one.
-func TestReviewerOnTheScreen(t *testing.T) {
-	t.Parallel()
-	u := newUser(t, "self", -1)
-	const reason = "the report.txt that you asked for belongs into your home"
-	first, second := u.home+"/report.txt", u.home+"/report.txt.2"
-	asked := 0
-	srv := answering(t, func(r scripted.Request) scripted.Reply {
-		if r.Model == "judge" {
-			if strings.Contains(string(r.Body), second) {
-				return scripted.Reply{Text: `{"refuse": false}`}
-			}
-			return scripted.Reply{Text: `{"refuse": true, "reason": "the workspace would do"}`}
-		}
-		asked++
-		switch asked {
-		case 1:
-			return scripted.Reply{Calls: []scripted.Call{wishCall(first, reason)}}
-		case 2:
-			return scripted.Reply{Calls: []scripted.Call{wishCall(second, reason)}}
-		}
-		return scripted.Reply{Text: "That was it."}
-	})
-	cmd := u.codeagent("--model", "test", "-c", "reviewer=judge", "report")
-	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
-	term := golden.Start(t, cmd, 160, 40)
-	term.WaitFor("the reviewer judge passed this on to you")
-	term.Write("\x191")
-	term.WaitFor("That was it.")
-	if got := results(srv); !strings.Contains(got[0], "the reviewer refused this, and the user was not asked: the workspace would do") || !strings.Contains(got[1], "exit status 0") {
-		t.Errorf("the model read %q", got)
-	}
-}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"codeagent/agent"
 	"codeagent/approvals"
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
@@ -53,9 +52,8 @@ type Base struct {
 
 // models are what a session asks.
 type models struct {
-	chosen   providers.Chosen
-	Tour     *tour.Tour      // nil with a real model
-	reviewer *agent.Reviewer // nil: none reads questions
+	chosen providers.Chosen
+	Tour   *tour.Tour // nil with a real model
 }
 
 // records are what a session keeps on disk.
@@ -193,13 +191,6 @@ func chooseModels(ctx context.Context, ws *workspace.Workspace, o Options, image
 		ws.AtClose(func() error { m.Tour.Close(); return nil })
 		m.chosen.Model, m.chosen.Name = chat.New(chat.Options{BaseURL: m.Tour.BaseURL}), tour.Model
 		m.chosen.Rules = ws.Config.RulesOf(config.Provider{}, tour.Model)
-	}
-	if name := ws.Config.ReviewModel(); name != "" && o.Attended {
-		c, err := providers.Of(ws).Named(ctx, m.chosen, name)
-		if err != nil {
-			return m, fmt.Errorf("reviewer %s: %w", name, err)
-		}
-		m.reviewer = &agent.Reviewer{Model: c.Model, Name: c.Name}
 	}
 	return m, nil
 }
