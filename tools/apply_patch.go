@@ -28,25 +28,31 @@ type applyPatchArguments struct {
 
 type applyPatchTool struct{ paths }
 
-// plan names every file by its canonical path, so that the gate can judge each. A protected file, or one
-// outside the write roots, becomes a question or a refusal.
 func (t *applyPatchTool) plan(a applyPatchArguments) (*call, error) {
-	p, err := patch.Parse(a.Patch)
+	return t.planIn(a.Patch, t.workspace, a.Justification)
+}
+
+// planIn plans the patch in text; relative paths in it start at folder. It names every file
+// by its canonical path, so that the gate can judge each. A protected file, or one outside
+// the write roots, becomes a question or a refusal.
+func (t *applyPatchTool) planIn(text, folder, justification string) (*call, error) {
+	from := t.in(folder)
+	p, err := patch.Parse(text)
 	if err == nil {
-		err = t.noLinks(p)
+		err = from.noLinks(p)
 	}
 	if err == nil {
-		p, err = p.Map(t.canonical)
+		p, err = p.Map(from.canonical)
 	}
 	if err != nil {
 		return nil, err
 	}
 	names := p.Paths()
 	action := approvals.Action{
-		Tool: "apply_patch", Kind: word.KindEdit, Title: t.title(names), Folder: t.workspace, Paths: names,
+		Tool: "apply_patch", Kind: word.KindEdit, Title: t.title(names), Folder: folder, Paths: names,
 		// The person approves the whole patch, so a permit is bound to its text.
-		Command: a.Patch,
-		Wish:    approvals.Wish{Justification: strings.TrimSpace(a.Justification)},
+		Command: text,
+		Wish:    approvals.Wish{Justification: strings.TrimSpace(justification)},
 	}
 	return &call{action: action, run: func(ctx context.Context, policy sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, policy, s, p)

@@ -25,6 +25,12 @@ type paths struct {
 	temp      func(path string) (at string, named bool) // Options.Temp; may be nil
 }
 
+// in returns ps with the relative paths of another folder.
+func (ps paths) in(folder string) paths {
+	ps.workspace = folder
+	return ps
+}
+
 // canonical returns the absolute path of what commands see as name, with links resolved.
 func (ps paths) canonical(name string) (string, error) {
 	c, err := ps.resolve(name)

@@ -72,6 +72,8 @@ type shellTool struct {
 	jobs    *exec.Jobs // if nil, no command can run in the background
 	shell   string
 	backend func(command string, w approvals.Wish) (string, error)
+	// patches: a command that is a patch is planned as a patch, see shell_patch.go.
+	patches bool
 	apart   bool // each stream has a pipe
 }
 
@@ -100,6 +102,15 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 	folder, err := t.folder(a.Workdir)
 	if err != nil {
 		return nil, err
+	}
+	if t.patches {
+		c, ok, err := asPatch(a.Command)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return t.planPatch(c, folder, wish)
+		}
 	}
 	var backend string
 	if t.backend != nil {

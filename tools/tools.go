@@ -236,7 +236,7 @@ type Set struct {
 // All returns every tool; those in o.Disabled are disabled.
 func All(o Options) *Set {
 	paths := paths{o.Files, o.Workspace, o.Temp}
-	shell := &shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, backend: o.Backend, apart: o.Apart}
+	shell := &shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, backend: o.Backend, apart: o.Apart, patches: !o.Disabled["apply_patch"]}
 	s := &Set{disabled: o.Disabled, outside: o.Outside, others: o.External, tools: []tool{
 		describe("shell", shellExample, shell.plan),
 		describe("apply_patch", applyPatchExample, (&applyPatchTool{paths}).plan),
