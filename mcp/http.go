@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,9 +38,7 @@ func OverHTTP(ctx context.Context, address string, headers map[string]string, o 
 	if !authorized(headers) && (u.Scheme == "https" || loopback(u.Hostname())) {
 		r.signIn = o.SignIn
 	}
-	c := newRemote(u, r, o)
-	r.foreign, r.forms = &c.foreign, c.forms
-	return c.start(ctx)
+	return newRemote(u, r, o).start(ctx)
 }
 
 // newRemote is a client of the server at an address, over requests that transport sends.
@@ -91,8 +87,6 @@ type round struct {
 	headers map[string]string
 	signIn  SignIn // nil: no token is sent
 	next    http.RoundTripper
-	foreign *atomic.Pointer[string] // Client.foreign; nil: it is not noted
-	forms   *forms                  // Client.forms
 
 	rate  meter         // of all answers together
 	again *rate.Limiter // of streams that are opened anew: the server says how soon
@@ -134,17 +128,11 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 		kind, _, _ := strings.Cut(strings.ToLower(resp.Header.Get("Content-Type")), ";")
 		kind = strings.TrimSpace(kind)
 		stream := strings.HasPrefix(kind, "text/event-stream")
-		if r.foreign != nil && !stream && kind != "application/json" {
-			r.foreign.Store(&kind)
+		if resp.StatusCode == http.StatusOK && !stream && kind != "application/json" && kind != "" {
+			resp.Body.Close()
+			return nil, fmt.Errorf("%w: unsupported content type %q", errNoServer, line(kind, maxError))
 		}
-		bounded, end := &body{ReadCloser: resp.Body, round: r, ctx: ctx, stream: stream}, byte(0) // which JSON does not have
-		if stream {
-			end = '\n'
-		}
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{&noting{r: bufio.NewReader(bounded), end: end, forms: r.forms}, bounded}
+		resp.Body = &body{ReadCloser: resp.Body, round: r, ctx: ctx, stream: stream}
 	}
 	return resp, nil
 }

@@ -12,10 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"codeagent/mcp/inquiry"
 )
 
 // streamable is a server of the SDK with one tool, behind before.
@@ -197,36 +194,5 @@ func TestEndlessAnswers(t *testing.T) {
 			t.Errorf("%s: %s", name, c.Protocol())
 		}
 		s.Close()
-	}
-}
-
-// TestFormOverHTTPHasTheOrderOfTheServer: as over pipes, the person sees the fields as the server lists them.
-func TestFormOverHTTPHasTheOrderOfTheServer(t *testing.T) {
-	server := sdk.NewServer(&sdk.Implementation{Name: "fake", Version: "1"}, nil)
-	server.AddTool(&sdk.Tool{Name: "ask", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		_, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Message: "where?", RequestedSchema: &jsonschema.Schema{
-			Type: "object", PropertyOrder: []string{"zip", "name", "city"},
-			Properties: map[string]*jsonschema.Schema{"zip": {Type: "string"}, "name": {Type: "string"}, "city": {Type: "string"}},
-		}})
-		return &sdk.CallToolResult{}, err
-	})
-	s := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
-	t.Cleanup(s.Close)
-	var names []string
-	c, err := OverHTTP(t.Context(), s.URL, nil, limited(Options{Name: "web", Elicit: func(_ context.Context, q inquiry.Question) inquiry.Reply {
-		for _, f := range q.Fields {
-			names = append(names, f.Name)
-		}
-		return inquiry.Reply{Action: inquiry.Declined}
-	}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := c.Call(t.Context(), "ask", []byte(`{}`), nil); err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Join(names, " "); got != "zip name city" {
-		t.Errorf("the fields are %q", got)
 	}
 }

@@ -89,12 +89,9 @@ type Client struct {
 	ends     context.Context
 	end      context.CancelFunc
 	tools    atomic.Pointer[[]Tool]
-	forms    *forms
 	asking   chan struct{} // holds one while a person is asked
 	renewing sync.Mutex    // held while a session is opened anew
 	waiting  atomic.Int32
-	// foreign is the media type of the latest answer over HTTP that was none of the protocol's.
-	foreign atomic.Pointer[string]
 
 	mu        sync.Mutex
 	session   *sdk.ClientSession
@@ -122,13 +119,13 @@ type activity struct {
 func OverPipes(ctx context.Context, out io.ReadCloser, in io.WriteCloser, o Options) (*Client, error) {
 	c := newClient(o)
 	c.dial = func(ctx context.Context) (*sdk.ClientSession, error) {
-		return c.connector().Connect(ctx, &pipes{out: out, in: in, log: c.log, forms: c.forms}, nil)
+		return c.connector().Connect(ctx, &pipes{out: out, in: in, log: c.log}, nil)
 	}
 	return c.start(ctx)
 }
 
 func newClient(o Options) *Client {
-	c := &Client{o: o, log: newLogger(o.Log), calls: map[string]*openCall{}, over: make(chan struct{}), forms: &forms{}, asking: make(chan struct{}, 1)}
+	c := &Client{o: o, log: newLogger(o.Log), calls: map[string]*openCall{}, over: make(chan struct{}), asking: make(chan struct{}, 1)}
 	c.ends, c.end = context.WithCancel(context.Background())
 	c.tools.Store(&[]Tool{})
 	return c
@@ -317,8 +314,6 @@ func (c *Client) words(ctx context.Context, doing string, err error) error {
 		switch why := bare(err.Error()); {
 		case !c.remote, why == sdk.ErrConnectionClosed.Error():
 			err = ErrEnded
-		case why == io.EOF.Error() && c.foreign.Load() != nil: // the SDK has lost its reason for ending the connection
-			err = fmt.Errorf("%w: unsupported content type %q", errNoServer, line(*c.foreign.Load(), maxError))
 		default:
 			err = fmt.Errorf("%w: %s", errNoServer, line(why, maxError))
 		}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,8 +24,6 @@ import (
 const (
 	// maxLine is the largest message, in bytes.
 	maxLine = 16 << 20
-	// maxBatch is how many messages an array of the oldest protocol may hold.
-	maxBatch = 100
 	// maxAsked is how many requests of the server may wait for an answer.
 	maxAsked = 32
 	// maxQueued is how many messages wait for a server that does not read.
@@ -43,13 +40,11 @@ type pipes struct {
 	out io.ReadCloser
 	in  io.WriteCloser
 	log *logger
-	// forms notes the forms that the server sends.
-	forms *forms
 }
 
 // Connect is part of sdk.Transport.
 func (p *pipes) Connect(context.Context) (sdk.Connection, error) {
-	c := &pipeConn{out: p.out, in: p.in, log: p.log, forms: p.forms, incoming: make(chan jsonrpc.Message), outgoing: make(chan []byte, maxQueued)}
+	c := &pipeConn{out: p.out, in: p.in, log: p.log, incoming: make(chan jsonrpc.Message), outgoing: make(chan []byte, maxQueued)}
 	c.open, c.end = context.WithCancel(context.Background())
 	go c.read()
 	go c.write()
@@ -61,7 +56,6 @@ type pipeConn struct {
 	out      io.ReadCloser
 	in       io.WriteCloser
 	log      *logger
-	forms    *forms
 	incoming chan jsonrpc.Message
 	outgoing chan []byte
 	open     context.Context // until Close
@@ -139,29 +133,24 @@ func (c *pipeConn) read() {
 	rate := newMeter()
 	in := c.cleaner(rate)
 	for {
-		messages, err := in.next()
-		if err != nil {
+		m, err := in.next()
+		if err != nil || wait(c.open, rate.take(time.Now(), 0, 1)) != nil {
 			return
 		}
-		if wait(c.open, rate.take(time.Now(), 0, max(1, len(messages)))) != nil {
-			return
+		if m == nil || c.refused(m) {
+			continue
 		}
-		for _, m := range messages {
-			if c.refused(m) {
-				continue
-			}
-			select {
-			case c.incoming <- m:
-			case <-c.open.Done():
-				return
-			}
+		select {
+		case c.incoming <- m:
+		case <-c.open.Done():
+			return
 		}
 	}
 }
 
 // cleaner reads what the server prints, at the rate of its bytes.
 func (c *pipeConn) cleaner(rate meter) *cleaner {
-	return &cleaner{r: bufio.NewReaderSize(&byteMeter{c.out, rate, c.open}, 64<<10), log: c.log, forms: c.forms}
+	return &cleaner{r: bufio.NewReaderSize(&byteMeter{c.out, rate, c.open}, 64<<10), log: c.log}
 }
 
 // byteMeter counts bytes when they are read, and not with the line that they belong to: one without an
@@ -207,38 +196,37 @@ func (c *pipeConn) refused(m jsonrpc.Message) bool {
 type cleaner struct {
 	r       *bufio.Reader
 	log     *logger
-	forms   *forms
 	dropped int
 	heard   bool // a message has arrived
 }
 
-// next returns the messages of the next line. The error is that of the reader.
-func (c *cleaner) next() ([]jsonrpc.Message, error) {
-	why := fmt.Sprintf("a line of %d MiB or more; at most %d MiB are read", maxLine>>20, maxLine>>20)
-	var whole outline
-	data, long, err := linereader.Read(c.r, maxLine, func(piece []byte) {
-		if len(whole.text) == 0 { // it may have no end
-			c.drop(why)
+// next returns the message of the next line, or nil if that is none. The error is that of the reader.
+func (c *cleaner) next() (jsonrpc.Message, error) {
+	told := false
+	data, long, err := linereader.Read(c.r, maxLine, func([]byte) {
+		if !told { // it may have no end
+			c.drop(fmt.Sprintf("a line of %d MiB or more; at most %d MiB are read", maxLine>>20, maxLine>>20))
 		}
-		whole.add(piece)
+		told = true
 	})
-	if data = bytes.TrimSpace(data); len(data) == 0 && !long {
+	if data = bytes.TrimSpace(data); len(data) == 0 {
+		if long {
+			err = nil
+		}
 		return nil, err
 	}
-	if long {
-		return whole.instead(why), nil
+	m, _, fault := rpc.Parse(data)
+	if fault != nil {
+		c.drop(fault.Message + ": " + string(data[:min(len(data), 200)]))
+		return nil, nil
 	}
-	c.forms.note(data)
-	messages, why := decode(data)
-	c.heard = c.heard || len(messages) > 0
-	if why != "" {
-		c.drop(why + ": " + string(data[:min(len(data), 200)]))
-		if len(messages) == 0 {
-			whole.add(data)
-			messages = whole.instead(why)
-		}
+	one, failed := m.SDK()
+	if failed != nil {
+		c.drop(failed.Error() + ": " + string(data[:min(len(data), 200)]))
+		return nil, nil
 	}
-	return messages, nil
+	c.heard = true
+	return one, nil
 }
 
 // drop counts what is no message, and tells the first ones and then each time their number has
@@ -253,33 +241,6 @@ func (c *cleaner) drop(what string) {
 		return
 	}
 	c.log.say("warning", fmt.Sprintf("the server printed what is no message of the protocol (%d so far): %s", c.dropped, what))
-}
-
-// decode reads the message of a line, or several in an array; why says what is wrong.
-func decode(data []byte) (messages []jsonrpc.Message, why string) {
-	parts := []json.RawMessage{data}
-	if data[0] == '[' && !new(rpc.Nesting).Over(data) && json.Valid(data) {
-		if err := json.Unmarshal(data, &parts); err != nil || len(parts) > maxBatch {
-			return nil, fmt.Sprintf("it is an array of more than %d messages", maxBatch)
-		}
-	}
-	for _, p := range parts {
-		m, _, fault := rpc.Parse(p)
-		if fault != nil {
-			why = fault.Message
-			continue
-		}
-		if m.Response { // the IDs of this client are numbers, and some servers answer with a text
-			m.ID = bytes.Trim(m.ID, `"`)
-		}
-		one, err := m.SDK()
-		if err != nil {
-			why = err.Error()
-			continue
-		}
-		messages = append(messages, one)
-	}
-	return messages, why
 }
 
 // meter is how much a server may send: bursts, and then rates.

@@ -88,7 +88,7 @@ func pages[T any](ctx context.Context, most int, page func(ctx context.Context, 
 			return nil, err
 		}
 		if all = append(all, entries...); len(all) > most {
-			log.sayOnce(fmt.Sprintf("the server lists more than %d entries; the others are left out", most))
+			log.say("warning", fmt.Sprintf("the server lists more than %d entries; the others are left out", most))
 			return all[:most], nil
 		}
 		if next == "" {
@@ -96,7 +96,7 @@ func pages[T any](ctx context.Context, most int, page func(ctx context.Context, 
 		}
 		cursor = next
 	}
-	log.sayOnce(fmt.Sprintf("the server lists more than %d pages; the others are left out", maxPages))
+	log.say("warning", fmt.Sprintf("the server lists more than %d pages; the others are left out", maxPages))
 	return all, nil
 }
 
@@ -116,7 +116,7 @@ func (c *Client) checked(tools []*sdk.Tool) []Tool {
 			continue
 		}
 		if why != "" {
-			c.log.sayOnce(fmt.Sprintf("tool %s is left out: %s", line(t.Name, maxName), why))
+			c.log.say("warning", fmt.Sprintf("tool %s is left out: %s", line(t.Name, maxName), why))
 			continue
 		}
 		names[tool.Name] = true
@@ -167,7 +167,7 @@ func (c *Client) named(list []Tool) []Tool {
 	for i := range list {
 		t := &list[i]
 		if total += len(t.Description) + len(t.Schema); total > maxListed {
-			c.log.sayOnce(fmt.Sprintf("%d tools are left out: all descriptions together have more than %d KiB", len(list)-i, maxListed>>10))
+			c.log.say("warning", fmt.Sprintf("%d tools are left out: all descriptions together have more than %d KiB", len(list)-i, maxListed>>10))
 			return list[:i]
 		}
 		t.Offered = offered(c.o.Name, t.Name, taken)

@@ -22,7 +22,7 @@ type Question struct {
 	Server, CallID string
 	// Message says what the asker wants to know.
 	Message string
-	// Fields are what it asks for, the required ones first. A question with URL has none.
+	// Fields are what it asks for. A question with URL has none.
 	Fields []Field
 	// URL is a page that the server wants the person to open, http or https, "" for a form.
 	// codeagent opens nothing by itself.

@@ -1,10 +1,8 @@
 package servers
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"codeagent/event/word"
@@ -13,12 +11,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// After slowStart Ready says for which servers it waits, and after stuckStart what they were refused so
-// far: programs such as npx try for a long time what the sandbox refused them.
-const (
-	slowStart  = 700 * time.Millisecond
-	stuckStart = 4 * time.Second
-)
+// slowStart is after which time Ready says for which servers it waits.
+const slowStart = 700 * time.Millisecond
 
 // starting are the members that have neither started nor failed.
 func (s *Servers) starting() []*member {
@@ -27,8 +21,8 @@ func (s *Servers) starting() []*member {
 
 // sayWhileWaiting says what is waited for, until stop.
 func (s *Servers) sayWhileWaiting() (stop func()) {
-	slow, stuck := time.AfterFunc(slowStart, s.sayWaiting), time.AfterFunc(stuckStart, s.sayRefused)
-	return func() { slow.Stop(); stuck.Stop() }
+	slow := time.AfterFunc(slowStart, s.sayWaiting)
+	return func() { slow.Stop() }
 }
 
 // meanwhile says what is waited for. Before there is a face, while the session waits for the required
@@ -55,15 +49,6 @@ func (s *Servers) sayWaiting() {
 	}
 }
 
-// sayRefused says what the servers that are waited for were refused.
-func (s *Servers) sayRefused() {
-	for _, m := range s.starting() {
-		if words := m.refusals(&m.refused); len(words) > 0 {
-			s.meanwhile("the MCP server %s has not started yet: %s", m.name, strings.Join(words, "; "))
-		}
-	}
-}
-
 // refusals are the lines that say what was refused, and what the person can do about it; none if nothing
 // was.
 func (m *member) refusals(r *refusalLog) (out []string) {
@@ -79,23 +64,4 @@ func (m *member) refusals(r *refusalLog) (out []string) {
 		out = append(out, "codeagent mcp learn "+m.name+" finds out what it needs")
 	}
 	return out
-}
-
-// early sees what a server is refused while it starts. It grants nothing, and no call waits for it.
-type early struct {
-	m   *member
-	one *instance
-}
-
-// Asks is part of sandbox.Holder.
-func (e early) Asks(d sandbox.Denial) bool {
-	e.m.mu.Lock()
-	defer e.m.mu.Unlock()
-	e.m.add(e.one, d)
-	return false
-}
-
-// Hold is part of sandbox.Holder.
-func (early) Hold(context.Context, sandbox.Denial) (sandbox.Grant, bool) {
-	return sandbox.Grant{}, false
 }

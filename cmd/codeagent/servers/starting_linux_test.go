@@ -27,8 +27,7 @@ func (heard) Inquire(context.Context, inquiry.Question) (inquiry.Reply, error) {
 	return inquiry.Reply{Action: inquiry.Declined}, nil
 }
 
-// TestRefusedWhileStarting: what a server is refused is known and said while it still starts, and is
-// known once afterwards.
+// TestRefusedWhileStarting: what a server is refused while it starts is known once afterwards.
 func TestRefusedWhileStarting(t *testing.T) {
 	o := testOptions(t)
 	outside := filepath.Join(filepath.Dir(o.Workspace.Folder), "outside")
@@ -63,18 +62,6 @@ func TestRefusedWhileStarting(t *testing.T) {
 	s.Attach(face)
 	if _, err := os.ReadFile(begun); err != nil {
 		t.Fatal(err)
-	}
-	s.sayRefused()
-	select {
-	case said := <-face.texts:
-		if !strings.HasPrefix(said, "the MCP server t has not started yet: the sandbox refused it: write "+outside) || !strings.HasSuffix(said, "; codeagent mcp learn t finds out what it needs") {
-			t.Errorf("said: %s", said)
-		}
-	default:
-		t.Error("nothing was said")
-	}
-	if st := s.Status()[0]; st.State != Starting || len(st.Refused) != 1 {
-		t.Errorf("%+v", st)
 	}
 	if err := os.WriteFile(on, []byte("x\n"), 0o600); err != nil {
 		t.Fatal(err)
