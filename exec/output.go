@@ -31,10 +31,6 @@ type Output struct {
 	Disk bool
 	// Errors is the last 10 KiB of stderr, if the streams are apart.
 	Errors []byte
-	// Marks are skipped lines that look like errors: the first and the last of them.
-	// MoreMarks counts those in between.
-	Marks     []Mark
-	MoreMarks int
 }
 
 // Text returns the output as one text. A line of its own replaces the skipped part and
@@ -59,16 +55,16 @@ func (o Output) Text() string {
 	}
 	head, tail := wholeRunes(o.Head, o.Tail)
 	cut := o.Total - int64(len(head)) - int64(len(tail))
-	return withCut(string(head), cut, ", "+where, o.marked(), string(tail))
+	return withCut(string(head), cut, ", "+where, "", string(tail))
 }
 
-// withCut joins the head and tail of a text by a line that says how much was cut, and by
-// marks of the cut part. earlierNote recognises that line.
-func withCut(head string, cut int64, where, marks, tail string) string {
+// withCut joins the head and tail of a text by a line that says how much was cut, and by the
+// note of an earlier cut. earlierNote recognises that line.
+func withCut(head string, cut int64, where, note, tail string) string {
 	if head != "" && !strings.HasSuffix(head, "\n") {
 		head += "\n"
 	}
-	return head + fmt.Sprintf("[… %d bytes cut%s …]\n", cut, where) + marks + tail
+	return head + fmt.Sprintf("[… %d bytes cut%s …]\n", cut, where) + note + tail
 }
 
 // end returns the last part of the output, where programs say why they failed.
@@ -103,8 +99,6 @@ func wholeRunes(head, tail []byte) ([]byte, []byte) {
 type tail struct {
 	data  []byte
 	start int64 // the offset of data[0] in the stream
-	// out, if set, receives the bytes that leave, in order.
-	out func([]byte)
 }
 
 // add appends data. It keeps the last keep bytes, and at most twice as many: it moves them once
@@ -114,24 +108,16 @@ func (t *tail) add(data []byte, keep int) {
 	if excess := len(t.data) + len(data) - keep; excess > keep {
 		old := min(excess, len(t.data))
 		t.drop(old)
-		through := data[:excess-old]
-		t.leave(through)
-		data = data[len(through):]
+		t.start += int64(excess - old)
+		data = data[excess-old:]
 	}
 	t.data = append(t.data, data...)
 }
 
 // drop lets the oldest n bytes leave.
 func (t *tail) drop(n int) {
-	t.leave(t.data[:n])
+	t.start += int64(n)
 	t.data = append(t.data[:0], t.data[n:]...)
-}
-
-func (t *tail) leave(data []byte) {
-	t.start += int64(len(data))
-	if t.out != nil {
-		t.out(data)
-	}
 }
 
 func (t *tail) end() int64 { return t.start + int64(len(t.data)) }
@@ -144,7 +130,6 @@ func (t *tail) from(offset int64) []byte { return t.data[max(offset-t.start, 0):
 type keeper struct {
 	head         []byte
 	tail, errors tail
-	marks        marks
 	total        int64
 	spill        *spill
 }
@@ -166,7 +151,6 @@ func (k *keeper) add(stream int, data []byte) {
 		k.head = append(k.head, data[:n]...)
 		data = data[n:]
 	}
-	k.tail.out = k.marks.add
 	k.tail.add(data, keepBytes)
 }
 
@@ -176,7 +160,6 @@ func (k *keeper) output() Output {
 	}
 	o := Output{Head: k.head, Tail: k.tail.data, Total: k.total, Errors: k.errors.data}
 	o.Skipped = k.total - int64(len(o.Head)) - int64(len(o.Tail))
-	o.Marks, o.MoreMarks = k.marks.all()
 	if k.spill != nil {
 		o.at(k.spill.close())
 	}

@@ -9,8 +9,8 @@ import (
 // noteBytes is the length of the note about what was cut, without the file's path.
 const noteBytes = 48
 
-// Shorten cuts text to at most most bytes: it keeps the head, the tail, and the error-like
-// lines between them. where says how to get the rest.
+// Shorten cuts text to at most most bytes: it keeps the head and the tail. where says how to get
+// the rest.
 func Shorten(text string, most int, where string) string {
 	if len(text) <= most {
 		return text
@@ -24,12 +24,12 @@ func Shorten(text string, most int, where string) string {
 		note = ""
 	}
 	room -= len(note)
-	head, tail := headOf(text, room/2), tailOf(text, room/3)
+	head, tail := headOf(text, room/2), tailOf(text, room/2)
 	between := text[len(head) : len(text)-len(tail)]
 	if !strings.Contains(between, note) {
 		note = ""
 	}
-	return withCut(head, int64(len(between)), where, note+markedWithin(between, room-len(head)-len(tail)), tail)
+	return withCut(head, int64(len(between)), where, note, tail)
 }
 
 // headOf returns the beginning of text, cut at a line end if that keeps most of it.
@@ -57,25 +57,6 @@ func earlierNote(text string) string {
 		if strings.HasPrefix(l, "[… ") && strings.Contains(l, " bytes cut, ") && strings.HasSuffix(l, " …]\n") {
 			return l
 		}
-	}
-	return ""
-}
-
-// markedWithin returns the error-like lines of text within n bytes: the first and the
-// last ones.
-func markedWithin(text string, n int) string {
-	var m marks
-	m.add([]byte(text))
-	m.add([]byte("\n"))
-	o := Output{Skipped: int64(len(text))}
-	o.Marks, o.MoreMarks = m.all()
-	for len(o.Marks) > 0 {
-		if words := o.marked(); len(words) <= n {
-			return words
-		}
-		i := len(o.Marks) / 2
-		o.MoreMarks += o.Marks[i].Times
-		o.Marks = append(o.Marks[:i:i], o.Marks[i+1:]...)
 	}
 	return ""
 }

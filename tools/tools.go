@@ -414,8 +414,7 @@ func (r *Result) sayUndoable(a approvals.Action) {
 	}
 }
 
-// Within cuts the text of a result to most bytes: head, tail and the error-like lines
-// between them. The whole text is kept in a file if possible.
+// Within cuts the text of a result to most bytes: head and tail. The whole text is kept in a file if possible.
 func (s Stage) Within(text string, most int) string {
 	if s.Exec == nil {
 		return exec.Shorten(text, most, "")
