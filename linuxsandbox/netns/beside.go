@@ -51,7 +51,7 @@ func Beside(conf string, o Outside) (*Network, error) {
 		}
 	}
 	out := n.Serve(o)
-	out.inside, out.beside = out.host, &beside{places: places, flows: newFlows(), own: map[uint64]Holder{}, answers: map[uint64]netip.AddrPort{}}
+	out.inside, out.beside = out.host, &beside{places: places, own: map[uint64]Holder{}, answers: map[uint64]netip.AddrPort{}}
 	for _, server := range n.conf.servers {
 		out.servers[server] = true
 	}
@@ -85,8 +85,6 @@ func boundSocket(at netip.Addr, typ int) (int, error) {
 type beside struct {
 	// places are where the name service listens.
 	places map[place]netip.AddrPort
-	// flows are the connections of commands' own sockets to hosts.
-	flows *flows
 
 	mu sync.Mutex
 	// own are sockets of commands, which may be reached on the loopback. answers are those of them whose name

@@ -61,7 +61,6 @@ func (c *Client) Leave() {
 		b.forget(c.owned.servers.list...)
 		b.forget(c.owned.others.list...)
 		b.mu.Unlock()
-		b.flows.settle(c, c.host)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()

@@ -7,8 +7,6 @@ import (
 	"net/netip"
 	"sync"
 
-	"codeagent/sandbox"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -54,13 +52,11 @@ func (d *inetDiag) receiver(protocol int, at, from netip.AddrPort) (s diagSocket
 	return d.find(protocol, at, from)
 }
 
-// diagSocket is what the kernel reports about a socket. cookie identifies it, and uid is its owner. bytes are
-// what a TCP socket carried, nil if it was never connected or the kernel does not say.
+// diagSocket is what the kernel reports about a socket. cookie identifies it, and uid is its owner.
 type diagSocket struct {
 	found  bool
 	cookie uint64
 	uid    uint32
-	bytes  *sandbox.Bytes
 }
 
 // Offsets in the kernel's answer, an nlmsghdr and a struct inet_diag_msg.
@@ -70,36 +66,12 @@ const (
 	diagEnd    = unix.SizeofNlMsghdr + 72
 )
 
-// diagInfo is the attribute with a struct tcp_info (linux/inet_diag.h). The offsets are those of its counters.
-const (
-	diagInfo     = 2
-	infoAcked    = 120
-	infoReceived = 128
-	infoSent     = 200
-	infoRetrans  = 208
-	infoEnd      = 216 // Linux 4.19
-)
-
 // parseInetDiag parses a message about one socket; false if it is not one.
 func parseInetDiag(m []byte) (s diagSocket, ok bool) {
 	if len(m) < diagEnd {
 		return s, false
 	}
-	s = diagSocket{found: true, cookie: binary.NativeEndian.Uint64(m[diagCookie:]), uid: binary.NativeEndian.Uint32(m[diagUID:])}
-	for at := diagEnd; at+unix.SizeofRtAttr <= len(m); {
-		size, kind := int(binary.NativeEndian.Uint16(m[at:])), binary.NativeEndian.Uint16(m[at+2:])
-		if size < unix.SizeofRtAttr || at+size > len(m) {
-			break
-		}
-		value := m[at+unix.SizeofRtAttr : at+size]
-		count := func(offset int) int64 { return int64(binary.NativeEndian.Uint64(value[offset:])) }
-		// The answer to the first packet counts as one acknowledged byte.
-		if kind == diagInfo && len(value) >= infoEnd && count(infoAcked) > 0 {
-			s.bytes = &sandbox.Bytes{Sent: count(infoSent) - count(infoRetrans), Received: count(infoReceived)}
-		}
-		at += (size + 3) &^ 3
-	}
-	return s, true
+	return diagSocket{found: true, cookie: binary.NativeEndian.Uint64(m[diagCookie:]), uid: binary.NativeEndian.Uint32(m[diagUID:])}, true
 }
 
 // find asks for the socket of a protocol at its own address that receives what peer sends. ok is false
@@ -144,7 +116,6 @@ func diagQuestion(protocol int, at, peer netip.AddrPort, seq uint32) []byte {
 	body := q[unix.SizeofNlMsghdr:]
 	body[0] = byte(domainOf(at.Addr()))
 	body[1] = byte(protocol)
-	body[2] = 1 << (diagInfo - 1)
 	binary.NativeEndian.PutUint32(body[4:], ^uint32(0)) // any state
 	id := body[8:]
 	// Which of the two ends is the socket's own depends on the protocol, "for historical reasons".

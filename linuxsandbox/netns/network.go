@@ -93,9 +93,6 @@ func (n *Network) Close() {
 	n.inside.close()
 	n.host.close() // the same one where there is no namespace
 	n.relay.close()
-	if n.beside != nil {
-		n.beside.flows.close()
-	}
 	for _, f := range n.files {
 		f.Close()
 	}

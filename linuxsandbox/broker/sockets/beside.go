@@ -115,11 +115,11 @@ func (s *Sockets) besideCall(k *socketCall, is netns.Socket) notify.Reply {
 		return s.dial(k, is, to, r.tunnel)
 	case r.listener == 0 && r.to == to:
 		s.noteHost(k, to)
-		a := s.connect(k, k.addr)
-		if is.Protocol == unix.IPPROTO_TCP && (a.Errno == 0 || a.Errno == unix.EINPROGRESS) {
-			s.client.Opened(k.sock, to, s.connection(k.Notification, is, to))
+		if is.Protocol == unix.IPPROTO_TCP {
+			c := s.connection(k.Notification, is, to)
+			k.log = func() { s.logUnmeasured(c) }
 		}
-		return a
+		return s.connect(k, k.addr)
 	}
 	if r.listener != 0 {
 		k.hold = func() (release func()) { return s.hold(r.listener) }

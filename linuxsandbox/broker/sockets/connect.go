@@ -39,6 +39,8 @@ type pendingConnection struct {
 	// same, if set, reports whether what receives the connection is what was judged. hold keeps that open.
 	hold func() (release func())
 	same func() bool
+	// log, if set, logs the connection.
+	log func()
 }
 
 func (c *pendingConnection) close() {
@@ -49,7 +51,7 @@ func (c *pendingConnection) close() {
 
 // connect connects the socket of the call, and takes ownership of held.
 func (s *Sockets) connect(k *socketCall, addr []byte, held ...int) notify.Reply {
-	c := &pendingConnection{n: *k.Notification, sock: k.sock, addr: addr, domain: k.domain, held: held, stand: k.stand, began: s.revocations.Load(), hold: k.hold, same: k.same}
+	c := &pendingConnection{n: *k.Notification, sock: k.sock, addr: addr, domain: k.domain, held: held, stand: k.stand, began: s.revocations.Load(), hold: k.hold, same: k.same, log: k.log}
 	errno, wait := c.try()
 	if wait {
 		var err error
@@ -60,6 +62,9 @@ func (s *Sockets) connect(k *socketCall, addr []byte, held ...int) notify.Reply 
 	}
 	for _, fd := range held {
 		unix.Close(fd)
+	}
+	if c.log != nil && (errno == 0 || errno == unix.EINPROGRESS) {
+		c.log()
 	}
 	return notify.Failed(errno)
 }
@@ -181,6 +186,9 @@ func (s *Sockets) finish(c *pendingConnection) {
 		}
 		if errno == 0 && c.stand != nil {
 			errno = c.n.Place(c.sock, c.stand.number, c.stand.flags)
+		}
+		if errno == 0 && c.log != nil {
+			c.log()
 		}
 		answer(&c.n, errno)
 		return

@@ -26,15 +26,18 @@ func (s *Sockets) connection(n *notify.Notification, is netns.Socket, to netip.A
 	return c
 }
 
-// logDatagrams logs that a socket begins to send to an address. Messages that follow there are not logged. The
-// kernel does not count their bytes.
+// logUnmeasured logs a connection that codeagent does not carry, so that it does not know the bytes.
+func (s *Sockets) logUnmeasured(c sandbox.Connection) {
+	c.Unmeasured = c.Count
+	s.Connected(c)
+}
+
+// logDatagrams logs that a socket begins to send to an address. Messages that follow there are not logged.
 func (s *Sockets) logDatagrams(n *notify.Notification, is netns.Socket, to netip.AddrPort) {
 	cookie, err := unix.GetsockoptUint64(is.FD, unix.SOL_SOCKET, unix.SO_COOKIE)
 	if now := (datagrams{cookie, to}); err != nil || now != s.latest {
 		s.latest = now
-		c := s.connection(n, is, to)
-		c.Unmeasured = c.Count
-		s.Connected(c)
+		s.logUnmeasured(s.connection(n, is, to))
 	}
 }
 

@@ -146,9 +146,10 @@ type socketCall struct {
 	stand  *standIn
 	domain int
 	addr   []byte
-	// hold and same are those of the pendingConnection.
+	// hold, same and log are those of the pendingConnection.
 	hold func() (release func())
 	same func() bool
+	log  func()
 }
 
 // Answer answers a connect or a bind.
