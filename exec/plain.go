@@ -74,10 +74,10 @@ func (Plain) Start(ctx context.Context, _ resolved.Policy, cmd sandbox.Command, 
 	if err := shieldDescriptors(); err != nil {
 		return nil, cannot("descriptors", err)
 	}
-	marker := newMarker()
-	p := &plainProcess{foreground: cmd.Foreground, marker: marker, noTrace: noTrace{gone: make(chan struct{})}}
+	p := &plainProcess{foreground: cmd.Foreground, noTrace: noTrace{gone: make(chan struct{})}}
 	started := make(chan error)
-	attr := &os.ProcAttr{Dir: cmd.Dir, Env: append(cmd.Env[:len(cmd.Env):len(cmd.Env)], marker), Files: files, Sys: plainAttr(cmd.Foreground)}
+	// Without variables the environment is empty, not codeagent's.
+	attr := &os.ProcAttr{Dir: cmd.Dir, Env: append([]string{}, cmd.Env...), Files: files, Sys: plainAttr(cmd.Foreground)}
 	if cmd.Terminal {
 		attr.Sys.Setctty, attr.Sys.Ctty = true, 0
 	}
@@ -129,8 +129,6 @@ func (u *noTrace) Trace() sandbox.Trace                           { return sandb
 type plainProcess struct {
 	noTrace
 	foreground bool
-	// marker is an environment variable that all descendants inherit.
-	marker string
 
 	mu      sync.Mutex
 	process *os.Process // nil once it is reaped, since its number may be reused
@@ -152,7 +150,7 @@ func (p *plainProcess) live(path string, args []string, attr *os.ProcAttr, start
 	waitExit(pid)
 	// The leader is not reaped, so its number, also that of its group, is still valid.
 	p.mu.Lock()
-	killTree(pid, p.foreground, p.marker)
+	killTree(pid, p.foreground)
 	state, err := process.Wait()
 	p.process = nil
 	p.mu.Unlock()
@@ -173,7 +171,7 @@ func (p *plainProcess) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.process != nil {
-		killTree(p.process.Pid, p.foreground, p.marker)
+		killTree(p.process.Pid, p.foreground)
 	}
 }
 

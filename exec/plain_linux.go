@@ -2,9 +2,7 @@ package exec
 
 import (
 	"bytes"
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -19,8 +17,8 @@ import (
 
 var processWeakness = sandbox.Weakness{
 	ID:   "processes",
-	What: "A process that leaves its session, outlives its parent and clears its environment stays behind after the command.",
-	Why:  "commands outside the sandbox are found by session, parent and a mark in the environment",
+	What: "A process that leaves its session and outlives its parent stays behind after the command.",
+	Why:  "commands outside the sandbox are found by session and parent",
 }
 
 // maxPipe is the default of /proc/sys/fs/pipe-max-size, the largest pipe of an
@@ -45,11 +43,6 @@ func shieldDescriptors() error {
 	return os.NewSyscallError("close_range", unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC))
 }
 
-// newMarker returns the environment variable that identifies processes of one command.
-func newMarker() string {
-	return fmt.Sprintf("CODEAGENT_COMMAND=%d-%016x", os.Getpid(), rand.Uint64())
-}
-
 // waitExit returns when the child has ended, and leaves it unreaped.
 func waitExit(pid int) {
 	for {
@@ -64,15 +57,14 @@ func waitExit(pid int) {
 // pause for as long as the whole deadline.
 const leastLooks = 5
 
-// killTree kills the command with everything it started. The leader is not
-// reaped yet. Killing continues until a look finds no process, since a process may start
-// another one while the look is under way.
-func killTree(leader int, foreground bool, marker string) {
-	k := treeKiller{leader: leader, foreground: foreground, marker: []byte(marker)}
+// killTree kills the command with what it started: the processes of its session, and those
+// whose parents are known. The leader is not reaped yet. Killing continues until a look finds no
+// process, since a process may start another one while the look is under way.
+func killTree(leader int, foreground bool) {
 	deadline := time.Now().Add(killWait)
 	for looks := 1; ; looks++ {
-		// List them before the leader dies: orphans are harder to recognise.
-		members := k.members()
+		// List them before the leader dies: orphans have no known parent.
+		members := membersOf(leader, foreground)
 		if !foreground {
 			_ = unix.Kill(-leader, unix.SIGKILL) // ESRCH: all have ended
 		}
@@ -96,21 +88,28 @@ func killTree(leader int, foreground bool, marker string) {
 // member is a process of the command, held by a pidfd.
 type member struct{ pid, fd int }
 
-type treeKiller struct {
-	leader     int
-	foreground bool
-	marker     []byte
-}
-
-// members opens a pidfd for each living process of the command except the
-// leader. Parents usually have lower numbers than their children, and the list is sorted,
-// so one pass finds grandchildren too. What it misses after the numbers have wrapped, the
-// next look finds.
-func (k treeKiller) members() []member {
-	tree := map[int]bool{k.leader: true}
-	var found []member
-	for _, pid := range k.candidates() {
-		if pid == k.leader || !k.owns(pid, tree) {
+// membersOf opens a pidfd for each living process of the command except the leader. Parents usually have lower numbers
+// than their children, so one pass in the order of the numbers finds grandchildren too. What it misses, the next look
+// finds.
+func membersOf(leader int, foreground bool) (found []member) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && pid != leader && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	tree := map[int]bool{leader: true}
+	owns := func(pid int) bool {
+		parent, session, lives := familyOf(pid)
+		return lives && (tree[parent] || !foreground && session == leader)
+	}
+	for _, pid := range pids {
+		if !owns(pid) {
 			continue
 		}
 		fd, err := unix.PidfdOpen(pid, 0)
@@ -119,7 +118,7 @@ func (k treeKiller) members() []member {
 		}
 		// Check again now that the pidfd holds the process: before, the number could have been
 		// reused.
-		if !k.owns(pid, tree) {
+		if !owns(pid) {
 			unix.Close(fd)
 			continue
 		}
@@ -135,125 +134,15 @@ func waitPidfd(fd int) {
 	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 200)
 }
 
-// fewNumbers is the range up to which probing each number is cheaper than listing /proc.
-const fewNumbers = 300
-
-// candidates lists the processes that may belong to the leader. Their numbers are above
-// the leader's, unless the numbers have wrapped.
-func (k treeKiller) candidates() []int {
-	var pids []int
-	last := lastPID()
-	if last >= k.leader && last-k.leader <= fewNumbers {
-		for pid := k.leader + 1; pid <= last; pid++ {
-			pids = append(pids, pid)
-		}
-		return pids
+// familyOf returns the parent and the session of a process (proc_pid_stat(5)). The name before them may contain
+// anything, including brackets and spaces. A process lives while any thread of it runs: the first may have ended.
+func familyOf(pid int) (parent, session int, lives bool) {
+	stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 18 {
+		return 0, 0, false
 	}
-	lowest := k.leader
-	if last < k.leader {
-		lowest = 2
-	}
-	self := os.Getpid()
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil && pid >= lowest && pid != self {
-			pids = append(pids, pid)
-		}
-	}
-	slices.Sort(pids)
-	return pids
-}
-
-// lastPID returns the last number the kernel gave, or 0 when it cannot be read.
-func lastPID() int {
-	data, _ := os.ReadFile("/proc/loadavg")
-	fields := strings.Fields(string(data))
-	if len(fields) < 5 {
-		return 0
-	}
-	pid, _ := strconv.Atoi(fields[4])
-	return pid
-}
-
-// owns reports whether a living process belongs to the command: it is in the leader's
-// session, its parent belongs to the command, or it carries the marker.
-func (k treeKiller) owns(pid int, tree map[int]bool) bool {
-	// During an exec a process has no environment for a moment, on a busy machine for longer.
-	// The wait is bounded by killWait, as for a killed process.
-	end := time.Now().Add(killWait)
-	for looks := 1; looks <= 100 || time.Now().Before(end); looks++ {
-		fields := statOf(pid)
-		if !lives(fields) {
-			return false
-		}
-		parent, _ := strconv.Atoi(fields[fieldParent])
-		session, _ := strconv.Atoi(fields[fieldSession])
-		switch {
-		case tree[parent] || !k.foreground && session == k.leader:
-			return true
-		case parent == 0 || parent == kernelThreads:
-			return false
-		}
-		environ, err := environOf(pid, fields)
-		if err != nil || len(environ) > 0 || fields[fieldState] == "Z" {
-			return bytes.HasPrefix(environ, k.marker) || bytes.Contains(environ, append([]byte{0}, k.marker...))
-		}
-		after := statOf(pid)
-		if len(after) > fieldEnvEnd && after[fieldEnvEnd] != "0" && after[fieldEnvEnd] == fields[fieldEnvEnd] {
-			return false // no exec under way: the environment is empty
-		}
-		time.Sleep(time.Millisecond)
-	}
-	return false
-}
-
-// Fields of /proc/PID/stat after the name. proc_pid_stat(5) counts from 1, and the first
-// two are the number and the name.
-const (
-	fieldState   = 0
-	fieldParent  = 1
-	fieldSession = 3
-	fieldThreads = 17
-	fieldEnvEnd  = 48
-	// kernelThreads is the number of kthreadd, the parent of all kernel threads.
-	kernelThreads = 2
-)
-
-// lives reports whether any thread of a process runs: the first thread may have ended
-// before the others.
-func lives(fields []string) bool {
-	if len(fields) <= fieldEnvEnd || fields[fieldState] == "X" {
-		return false
-	}
-	threads, err := strconv.Atoi(fields[fieldThreads])
-	return fields[fieldState] != "Z" || err == nil && threads > 1
-}
-
-// environOf returns the environment of a process with these fields. If its first thread
-// has ended, another thread's environ is read.
-func environOf(pid int, fields []string) ([]byte, error) {
-	at := "/proc/" + strconv.Itoa(pid)
-	if fields[fieldState] != "Z" {
-		return os.ReadFile(at + "/environ")
-	}
-	tasks, err := os.ReadDir(at + "/task")
-	for _, task := range tasks {
-		if environ, err := os.ReadFile(at + "/task/" + task.Name() + "/environ"); err == nil && len(environ) > 0 {
-			return environ, nil
-		}
-	}
-	return nil, err
-}
-
-// statOf returns the fields after the process's name. The name may contain anything,
-// including brackets and spaces.
-func statOf(pid int) []string {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	parent, _ = strconv.Atoi(fields[1])
+	session, _ = strconv.Atoi(fields[3])
+	return parent, session, fields[0] != "X" && (fields[0] != "Z" || fields[17] != "1")
 }

@@ -42,9 +42,6 @@ func shieldDescriptors() error {
 	return nil
 }
 
-// newMarker returns a constant: here no environment of another process can be read.
-func newMarker() string { return "CODEAGENT_COMMAND=1" }
-
 // waitExit returns when the child has ended, and leaves it unreaped.
 func waitExit(pid int) {
 	kq, err := unix.Kqueue()
@@ -67,7 +64,7 @@ func waitExit(pid int) {
 
 // killTree kills the command and its process group, several times in a row, since a
 // process may start another one while it dies.
-func killTree(leader int, foreground bool, _ string) {
+func killTree(leader int, foreground bool) {
 	for range 3 {
 		_ = unix.Kill(leader, unix.SIGKILL)
 		if foreground || unix.Kill(-leader, unix.SIGKILL) != nil {
