@@ -31,9 +31,8 @@ type assembler struct {
 	source string
 	used   wire.CallIDs
 	calls  []*call
-	older  *call // of the older form, used only if no other call comes
-	done   int   // how many calls are done, from the first
-	size   int   // bytes of all arguments
+	done   int // how many calls are done, from the first
+	size   int // bytes of all arguments
 }
 
 type call struct {
@@ -103,16 +102,6 @@ func (a *assembler) grow(c *call, f *function) (string, error) {
 	c.blank = c.arguments.Len() == 0 && strings.TrimSpace(args) == "{}" || c.blank && args == ""
 	a.size += len(args)
 	return args[:c.arguments.Write(args)], wire.BoundCalls(0, a.size)
-}
-
-// addOlder takes a fragment of the older form, in which an answer has one call. Servers send
-// the same call in both forms, so it is kept until the end.
-func (a *assembler) addOlder(f *function) error {
-	if a.older == nil {
-		a.older = &call{index: -1}
-	}
-	_, err := a.grow(a.older, f)
-	return err
 }
 
 // find returns the call that f continues; nil when f begins a new call.
@@ -195,9 +184,6 @@ func (a *assembler) settle(thinking *details) error {
 
 // finish yields the calls that are not done.
 func (a *assembler) finish() error {
-	if a.older != nil && !a.any() {
-		a.calls = append(a.calls, a.older)
-	}
 	for a.done < len(a.calls) {
 		c := a.calls[a.done]
 		if !c.started {

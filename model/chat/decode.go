@@ -34,7 +34,6 @@ type message struct {
 	Thinking  wire.Text         `json:"reasoning_content"` // DeepSeek, llama.cpp, vLLM
 	Refusal   wire.Text         `json:"refusal"`
 	Calls     []fragment        `json:"tool_calls"`
-	Call      *function         `json:"function_call"`     // the older form
 	Details   []detail          `json:"reasoning_details"` // OpenRouter
 	Cited     []wire.Annotation `json:"annotations"`
 }
@@ -143,7 +142,7 @@ func (d *decoder) Event(data []byte) error {
 }
 
 func (d *decoder) choice(c *choice) error {
-	if err := d.message(&c.Delta, d.calls.add); err != nil {
+	if err := d.message(&c.Delta); err != nil {
 		return err
 	}
 	m := &c.Delta
@@ -162,12 +161,16 @@ func (d *decoder) choice(c *choice) error {
 	if c.Finish == "" {
 		return nil
 	}
+	if c.Finish == "function_call" && !d.calls.any() {
+		return &model.Error{Kind: model.BadRequest, Message: "the server sends tool calls in the older form (function_call), which is not supported"}
+	}
 	var err error
 	d.reason, err = stopReason(c.Finish)
 	return err
 }
 
-// whole takes a message that repeats what came in deltas.
+// whole takes a message, which may repeat what came in deltas: of each kind of content it counts where none
+// came.
 func (d *decoder) whole(m message) error {
 	if d.came.text {
 		m.Content.text, m.Refusal = "", ""
@@ -178,20 +181,17 @@ func (d *decoder) whole(m message) error {
 	if d.came.details {
 		m.Details = nil
 	}
-	if d.calls.older != nil {
-		m.Call = nil
-	}
 	if d.came.calls {
-		return d.message(&m, d.calls.again)
+		m.Calls = nil
 	}
-	return d.message(&m, d.calls.add)
+	return d.message(&m)
 }
 
 // thought returns the thinking of a message, from any of its fields.
 func (m *message) thought() wire.Text { return cmp.Or(m.Reasoning, m.Thinking, m.Content.thinking) }
 
-// message yields the content of a message; call takes its calls.
-func (d *decoder) message(m *message, call func(*fragment) error) error {
+// message yields the content of a message.
+func (d *decoder) message(m *message) error {
 	d.kept.add(m.Details)
 	if err := wire.BoundAnswer(d.kept.size, 0); err != nil {
 		return err
@@ -216,12 +216,9 @@ func (d *decoder) message(m *message, call func(*fragment) error) error {
 		}
 	}
 	for i := range m.Calls {
-		if err := call(&m.Calls[i]); err != nil {
+		if err := d.calls.add(&m.Calls[i]); err != nil {
 			return err
 		}
-	}
-	if m.Call != nil && *m.Call != (function{}) {
-		return d.calls.addOlder(m.Call)
 	}
 	return nil
 }
@@ -253,7 +250,7 @@ func (d *decoder) End(err error) error {
 	ended, said := wire.Ended(err)
 	switch {
 	case d.reason != "":
-	case said && (d.spoke || d.calls.older != nil):
+	case said && d.spoke:
 		d.reason = model.StopEnd
 	case ended && d.other && !d.spoke:
 		return wire.OtherWire("Chat Completions", "Responses")

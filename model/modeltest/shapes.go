@@ -110,7 +110,7 @@ func chatCalls() []testcase {
 		{
 			name:    "call: the older function_call",
 			replies: []scripted.Reply{{Chunks: []string{delta(`{"function_call":{"name":"shell","arguments":"{\"x\""}}`), delta(`{"function_call":{"arguments":":1}"}}`), finish("function_call")}}},
-			want:    made(unnamed(one, "call00001")),
+			kind:    model.BadRequest, says: "function_call",
 		},
 		{
 			name: "call: in one JSON answer",
@@ -147,19 +147,12 @@ func chatCallsAgain() []testcase {
 		chunks("both forms at once, in fragments", made(one), both(``), both(`{\"x\"`), both(`:1}`)),
 		chunks("the older form before the newer", made(one), delta(`{`+older(`{\"x\":1}`)+`}`), whole),
 		chunks("the older form behind the newer", made(one), whole, delta(`{`+older(`{\"x\":1}`)+`}`)),
-		chunks("the older form again in a message", made(nameless), delta(`{`+older(`{\"x\":1}`)+`}`), `{"choices":[{"index":0,"message":{`+older(`{\"x\":1}`)+`},"finish_reason":"function_call"}]}`),
-		{
-			name: "call: the older form and [DONE] without a reason", want: made(nameless),
-			replies: []scripted.Reply{{Chunks: []string{delta(`{` + older(`{\"x\":1}`) + `}`)}}},
-		},
 		chunks("again in a message", made(one), whole, message(`{"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`)),
 		chunks("again in a message, without ids", made(nameless), piece(`"function":{"name":"shell","arguments":"{\"x\":1}"}`), message(oneWhole)),
 		chunks("again in a message, without an id", made(one), whole, message(oneWhole)),
 		chunks("again in a message, with another id", made(one), whole, message(`{"id":"z","function":{"name":"shell","arguments":{"x": 1}}}`)),
 		chunks("again in a message, both", made(unnamed(one, "call00001"), unnamed(two, "call00002")), piece(oneWhole[1:len(oneWhole)-1]), piece(twoWhole[1:len(twoWhole)-1]), message(oneWhole+","+twoWhole)),
 		chunks("again in each message", made(one), whole, message(oneWhole), message(oneWhole)),
-		chunks("again in a message, which has the end of it", made(one), piece(`"id":"a","function":{"name":"shell","arguments":"{\"x\""}`), message(oneWhole)),
-		chunks("another in a message", made(one, two), whole, message(oneWhole+`,{"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`)),
 		chunks("in a message behind text", Answer{Text: "ab", Calls: []model.ToolCall{nameless}, Reason: model.StopCalls}, delta(`{"content":"ab"}`), message(oneWhole)),
 	}
 }
