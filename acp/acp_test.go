@@ -170,7 +170,7 @@ func said(id, text string) string {
 
 // TestEveryEvent: every event becomes updates that can be written, for every editor, also in a replay.
 func TestEveryEvent(t *testing.T) {
-	for _, c := range []client{{}, {notices: true, compactions: true}} {
+	for _, c := range []client{{}, {fileReads: true, forms: true, pages: true}} {
 		for _, replaying := range []bool{false, true} {
 			v := view{client: c, folder: "/w", cwd: "/link"}
 			for _, e := range append(event.All(), event.All()...) {

@@ -61,9 +61,9 @@ func TestInitializeAsEditorsWriteIt(t *testing.T) {
 		}
 	}
 	for capabilities, want := range map[string]client{
-		`{"fs":{"readTextFile":true},"session":{"notices":{},"compaction":{"x":1}},"elicitation":{"form":{},"url":{}}}`:  {true, true, true, true, true},
-		`{"fs":{"readTextFile":"yes"},"session":{"notices":true,"compaction":false},"elicitation":{"form":[],"url":{}}}`: {pages: true},
-		`{"fs":[],"session":{"notices":{}},"elicitation":null,"terminal":5,"_meta":{"terminal-auth":true}}`:              {notices: true},
+		`{"fs":{"readTextFile":true},"elicitation":{"form":{},"url":{"x":1}}}`:            {true, true, true},
+		`{"fs":{"readTextFile":"yes"},"session":true,"elicitation":{"form":[],"url":{}}}`: {pages: true},
+		`{"fs":[],"elicitation":{"form":{}},"terminal":5,"_meta":{"terminal-auth":true}}`: {forms: true},
 		`null`: {}, `5`: {}, ``: {},
 	} {
 		if got := clientOf(json.RawMessage(capabilities)); got != want {

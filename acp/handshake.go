@@ -20,7 +20,7 @@ const protocolVersion = sdk.ProtocolVersionNumber
 
 // client holds the capabilities that the editor announces. One that it does not announce is false.
 type client struct {
-	fileReads, notices, compactions, forms, pages bool
+	fileReads, forms, pages bool
 }
 
 type initializeParams struct {
@@ -43,17 +43,13 @@ func clientOf(capabilities json.RawMessage) client {
 		FS struct {
 			ReadTextFile bool `json:"readTextFile"`
 		} `json:"fs"`
-		Session struct {
-			Compaction object `json:"compaction"`
-			Notices    object `json:"notices"`
-		} `json:"session"`
 		Elicitation struct {
 			Form object `json:"form"`
 			URL  object `json:"url"`
 		} `json:"elicitation"`
 	}
 	_ = json.Unmarshal(capabilities, &c) // a value of the wrong type is skipped, and the rest is read
-	return client{c.FS.ReadTextFile, bool(c.Session.Notices), bool(c.Session.Compaction), bool(c.Elicitation.Form), bool(c.Elicitation.URL)}
+	return client{c.FS.ReadTextFile, bool(c.Elicitation.Form), bool(c.Elicitation.URL)}
 }
 
 type initializeResult struct {

@@ -19,16 +19,15 @@ type view struct {
 	client client
 	// folder is the session's folder, cwd the editor's name for it, which may be a link.
 	folder, cwd string
-	// stem begins the IDs of texts and compactions: they are unique in the session, which other openings
+	// stem begins the IDs of texts: they are unique in the session, which other openings
 	// have continued or will, and an editor may still show what those wrote.
 	stem string
 	// message and thought are the texts that are being written.
 	texts            int
 	message, thought written
 	// spoke: the last thing that was shown is a text.
-	spoke       bool
-	compactions int
-	calls       map[string]*shownCall
+	spoke bool
+	calls map[string]*shownCall
 	// questions are the calls of open questions, by the question's ID.
 	questions map[string]string
 }
@@ -142,27 +141,27 @@ func (v *view) helper(e event.HelperEvent, replaying bool) (out []any) {
 func (v *view) aside(e event.Event) []any {
 	switch e := e.(type) {
 	case event.EarlierAnswer:
-		return v.notice(word.LevelInfo, e.Line())
+		return v.notice(e.Line())
 	case event.Searched:
-		return v.notice(word.LevelInfo, strings.Join(e.Lines(), "\n"))
+		return v.notice(strings.Join(e.Lines(), "\n"))
 	case event.Notice:
-		return v.notice(e.Level, e.Text)
+		if e.Level != word.LevelInfo {
+			return v.notice(e.Text)
+		}
 	case event.Retrying:
 		v.message, v.thought = written{}, written{} // what was written of the answer is void
-		return v.notice(word.LevelWarning, "retry "+e.Number()+" in "+short.Duration(e.Delay)+": "+e.Message)
+		return v.notice("retry " + e.Number() + " in " + short.Duration(e.Delay) + ": " + e.Message)
 	case event.BackgroundEnded:
-		level := word.LevelInfo
 		if e.Exit != 0 || e.Signal != "" {
-			level = word.LevelWarning
-		}
-		return v.notice(level, e.Message+"\n"+short.Bound(visible.Line(e.Command), titleMost))
-	case event.Compacting:
-		v.compactions++
-		if v.client.compactions {
-			return []any{compactionUpdate{SessionUpdate: "compaction_update", CompactionID: v.compaction(), Status: "in_progress"}}
+			return v.notice(e.Message + "\n" + short.Bound(visible.Line(e.Command), titleMost))
 		}
 	case event.Compacted:
-		return v.compacted(e)
+		switch {
+		case e.Err != "":
+			return v.notice("the conversation was not summarized: " + e.Err)
+		case e.Before > 0: // otherwise it is that of a replay
+			return v.notice("the conversation was summarized for the model: " + short.Count(e.Before, "token") + " became " + strconv.Itoa(e.After))
+		}
 	}
 	return nil
 }
@@ -192,66 +191,15 @@ func (v *view) finished(of *written, kind, whole string) []any {
 	return out
 }
 
-type noticeUpdate struct {
-	SessionUpdate string `json:"sessionUpdate"`
-	Severity      string `json:"severity"`
-	Title         string `json:"title"`
-	Description   string `json:"description,omitempty"`
-}
-
-// notice is a line for the user: a notice where the editor shows them, else a message of its own,
-// unless the line is only for information.
-func (v *view) notice(level word.Level, words string) []any {
-	if !v.client.notices && level == word.LevelInfo {
-		return nil
+// notice is a line for the user, as a message of its own. Many editors join the chunks of all messages, so
+// the line is a paragraph.
+func (v *view) notice(words string) []any {
+	line := visible.Text("[codeagent] "+words) + "\n\n"
+	if v.spoke {
+		line = "\n\n" + line
 	}
-	if !v.client.notices {
-		// Many editors join the chunks of all messages, so the line is a paragraph of its own.
-		line := visible.Text("[codeagent] "+words) + "\n\n"
-		if v.spoke {
-			line = "\n\n" + line
-		}
-		v.spoke = false
-		return []any{chunkUpdate{"agent_message_chunk", v.next(), textBlock{"text", line}}}
-	}
-	title, more, _ := strings.Cut(strings.TrimSpace(words), "\n")
-	if title == "" {
-		return nil
-	}
-	return []any{noticeUpdate{"notice", string(level), visible.Line(title), visible.Text(more)}}
-}
-
-type compactionUpdate struct {
-	SessionUpdate string      `json:"sessionUpdate"`
-	CompactionID  string      `json:"compactionId"`
-	Status        string      `json:"status"`
-	Summary       []textBlock `json:"summary,omitempty"`
-	Error         string      `json:"error,omitempty"`
-}
-
-func (v *view) compaction() string { return "c" + v.stem + strconv.Itoa(v.compactions) }
-
-// compacted shows the end of a compaction. In a replay it has no beginning.
-func (v *view) compacted(e event.Compacted) []any {
-	if !v.client.compactions {
-		switch {
-		case e.Err != "":
-			return v.notice(word.LevelWarning, "the conversation was not summarized: "+e.Err)
-		case e.Before > 0:
-			return v.notice(word.LevelWarning, "the conversation was summarized for the model: "+short.Count(e.Before, "token")+" became "+strconv.Itoa(e.After))
-		}
-		return nil
-	}
-	if e.Before == 0 && e.Err == "" { // of a replay
-		v.compactions++
-	}
-	u := compactionUpdate{SessionUpdate: "compaction_update", CompactionID: v.compaction(), Status: "completed"}
-	if e.Err != "" {
-		u.Status, u.Error = "failed", visible.Text(e.Err)
-	} else if e.Summary != "" {
-		u.Summary = []textBlock{text(e.Summary)}
-	}
-	return []any{u}
+	v.spoke = false
+	return []any{chunkUpdate{"agent_message_chunk", v.next(), textBlock{"text", line}}}
 }
 
 type planEntry struct {
