@@ -16,7 +16,6 @@ import (
 
 	"codeagent/answers"
 	"codeagent/approvals"
-	"codeagent/approvals/without"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/hooks"
@@ -129,8 +128,8 @@ type Config struct {
 	// Hold reports whether refused system calls of a command that starts now may be held for
 	// an answer; nil: they are never held.
 	Hold func() bool
-	// Without remembers which refusals programs survive. It may be nil.
-	Without *without.Memory
+	// Home is the user's home folder, for "~" in commands.
+	Home string
 	// Parallel returns how many calls can run at once now: at least one, at most most; nil:
 	// most.
 	Parallel func(most int) int
@@ -170,8 +169,6 @@ type Agent struct {
 	begun   bool         // the hooks for the start have run; guarded by turning
 	held    heldQuestions
 	before  before // guarded by turning
-	// unlearned: a failure to write the memory of refusals was already reported.
-	unlearned sync.Once
 	// parent is the turn that this helper works for; nil: it is no helper.
 	parent *turn
 
