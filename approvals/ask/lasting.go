@@ -56,7 +56,7 @@ func RulesText(list []*rules.Rule, project string) string {
 
 // Sentence says what the rules of Project decide; "": they cannot be read.
 func (l Lasting) Sentence() string {
-	list, _ := rules.ParseUntested("rule", []byte(l.Project), "")
+	list, _ := rules.Parse("rule", []byte(l.Project), "")
 	return rules.Sentence(list, func(path string) string { return path })
 }
 

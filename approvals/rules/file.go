@@ -77,15 +77,6 @@ type scope struct {
 // Parse reads the file called name. home is what "~/" stands for. The error is an *Error, the
 // first fault of the file.
 func Parse(name string, data []byte, home string) ([]*Rule, error) {
-	return parseFile(name, data, home, true)
-}
-
-// ParseUntested is Parse without the examples; see Rule.Examples.
-func ParseUntested(name string, data []byte, home string) ([]*Rule, error) {
-	return parseFile(name, data, home, false)
-}
-
-func parseFile(name string, data []byte, home string, examples bool) ([]*Rule, error) {
 	var f file
 	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&f)
 	if err != nil {
@@ -106,9 +97,6 @@ func parseFile(name string, data []byte, home string, examples bool) ([]*Rule, e
 	}
 	for i, e := range f.Tool {
 		p.add(where{"tool", i}, e.scope, func(r *Rule) { p.tool(r, e) })
-	}
-	if p.fault == nil && examples {
-		p.checkExamples()
 	}
 	if p.fault != nil {
 		return nil, p.fault
@@ -227,7 +215,7 @@ func (p *parser) add(at where, in scope, fill func(*Rule)) {
 }
 
 func (p *parser) command(r *Rule, e commandEntry) {
-	r.Decision, r.Reason, r.Exact, r.Backend, r.match, r.notMatch = e.Decision, e.Reason, e.Exact, e.Backend, e.Match, e.NotMatch
+	r.Decision, r.Reason, r.Exact, r.Backend = e.Decision, e.Reason, e.Exact, e.Backend
 	if e.Exact && e.Decision != Allow {
 		p.fail("exact", "only an allow can be exact: what asks or forbids also applies to what is added")
 	}
@@ -258,9 +246,12 @@ func (p *parser) command(r *Rule, e commandEntry) {
 	}
 	if len(r.Words) == 0 {
 		p.fail("words", "a rule for commands needs words")
-	} else if r.Decision == Allow {
+		return
+	}
+	if r.Decision == Allow {
 		p.allowable(r)
 	}
+	p.examples(r, e)
 }
 
 // decided checks the decision of a rule that may ask and forbid.
@@ -347,50 +338,19 @@ func (p *parser) host(r *Rule, e hostEntry) {
 	}
 }
 
-// checkExamples reports the first example that does not hold.
-func (p *parser) checkExamples() {
-	i := 0
-	for _, r := range p.rules {
-		if len(r.Words) == 0 {
-			continue
-		}
-		p.now = where{"command", i}
-		i++
-		for _, e := range r.Examples() {
-			if e.Problem != "" {
-				p.fail(e.Key, "%s", e.Problem)
-			}
-		}
-	}
-}
-
-// Example is a command that a rule should match or not match, by its file. It is judged by the rule
-// alone.
-type Example struct {
-	// Key is "match" or "not_match".
-	Key, Line string
-	// Problem says why the example does not hold; empty if it does.
-	Problem string
-}
-
-// Examples judges the examples of a rule.
-func (r *Rule) Examples() (out []Example) {
+// examples reports the first example of the rule that does not hold. It is judged by the rule alone.
+func (p *parser) examples(r *Rule, e commandEntry) {
 	set := Join([]*Rule{r})
-	for _, line := range r.match {
-		e := Example{Key: "match", Line: line}
+	for _, line := range e.Match {
 		if j := set.Command(line); !r.applies(j) {
-			e.Problem = fmt.Sprintf("the rule does not match %q%s", short.Head(line, 200), because(j))
+			p.fail("match", "the rule does not match %q%s", short.Head(line, 200), because(j))
 		}
-		out = append(out, e)
 	}
-	for _, line := range r.notMatch {
-		e := Example{Key: "not_match", Line: line}
+	for _, line := range e.NotMatch {
 		if r.applies(set.Command(line)) {
-			e.Problem = fmt.Sprintf("the rule matches %q", short.Head(line, 200))
+			p.fail("not_match", "the rule matches %q", short.Head(line, 200))
 		}
-		out = append(out, e)
 	}
-	return out
 }
 
 // applies reports whether the rule, alone, says what j is.

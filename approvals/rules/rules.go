@@ -93,8 +93,6 @@ type Rule struct {
 	// Tool is a tool of an MCP server, "NAME__tool" or "NAME__*". If Described is set, the rule
 	// applies only while the server describes the tool so: see ToolCall.
 	Tool, Described string
-
-	match, notMatch []string
 }
 
 // Access is the kind of access to a path or host.

@@ -157,7 +157,7 @@ func (r *Rule) say(home string) {
 		return
 	}
 	r.drawn = r.changes
-	list, _ := rules.ParseUntested("rule", []byte(r.Text.Value()), home) // what is wrong is shown by check
+	list, _ := rules.Parse("rule", []byte(r.Text.Value()), home) // what is wrong is shown by check
 	fill(&r.said, rules.Sentence(list, func(path string) string { return paint.Tilde(path, home) }))
 	r.said.GoTo(0, r.width)
 }

@@ -10,6 +10,7 @@ import (
 	"codeagent/approvals/rules"
 	"codeagent/approvals/rules/foreign"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/hostfile"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
 
@@ -50,10 +51,17 @@ func newImport(s cli.Stdio) *cobra.Command {
 	return cmd
 }
 
+// maxFile limits a rules file, in bytes.
+const maxFile = 1 << 20
+
 func importFile(ctx context.Context, s cli.Stdio, file string, read reader, add bool) error {
-	data, err := readFile(ctx, file)
+	full, err := filepath.Abs(file)
 	if err != nil {
-		return err
+		return cli.Usage(err)
+	}
+	data, err := hostfile.Read(ctx, full, maxFile)
+	if err != nil {
+		return cli.Usage(err)
 	}
 	got, err := read(file, data, s.Env("HOME"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package rulescmd is the command `codeagent rules`: it lists, tests, adds, imports, adopts and
+// Package rulescmd is the command `codeagent rules`: it lists, adds, imports, adopts and
 // removes rules, and says which rule decides about a command. It reads and writes rules.toml
 // through hostfile, and package approvals/rules judges. Start at New.
 package rulescmd
@@ -27,13 +27,13 @@ import (
 // New returns the command `codeagent rules`.
 func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rules", Short: "Show, test and change the rules that answer questions",
+		Use: "rules", Short: "Show and change the rules that answer questions",
 		Long: "Rules answer before you are asked: they allow commands, always ask about them or forbid them, and open\n" +
 			"paths and hosts. They stand in rules.toml beside the settings; codeagent help rules has their form.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s, *f) },
 	}
-	cmd.AddCommand(newCheck(s, f), newAdd(s), newRemove(s), newAdopt(s, f), newTest(s), newImport(s), &cobra.Command{
+	cmd.AddCommand(newCheck(s, f), newAdd(s), newRemove(s), newAdopt(s, f), newImport(s), &cobra.Command{
 		Use: "list", Short: "List the rules", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), s, *f) },
 	})
