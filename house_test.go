@@ -107,7 +107,6 @@ var rooms = []room{
 	{path: "approvals/plain", floor: 1, imports: []string{"approvals", "event", "internal/short", "internal/visible", "sandbox"}, pure: true},
 	// What is open, as data: entries of the ledger, and the exported file.
 	{path: "approvals/ledger", floor: 1, imports: []string{"approvals/content", "approvals/rules", "internal/short", "internal/visible", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2"}},
-	// Facts about a request without asking anybody: its reason, and what it would open.
 	// The files that an answer depends on, as data. The wiring reads the files.
 	{path: "approvals/content", floor: 1, pure: true},
 	// The settings of MCP servers, which the servers' room and the gate share.
@@ -196,7 +195,7 @@ var rooms = []room{
 	{path: "mcp", floor: 1, imports: []string{"internal/jsonrpc", "internal/linereader", "internal/picture", "internal/short", "internal/visible", "mcp/inquiry", "model"}},
 
 	// Floor 2: deeds.
-	{path: "tools", floor: 2, imports: []string{"approvals", "draft", "egress", "event", "exec", "exec/experiment", "exec/worker", "hostfile", "internal/git", "internal/picture", "internal/short", "internal/visible", "internal/webtext", "mcp/inquiry", "model", "patch", "sandbox", "undo"}},
+	{path: "tools", floor: 2, imports: []string{"approvals", "draft", "egress", "event", "exec", "exec/experiment", "exec/worker", "internal/git", "internal/picture", "internal/short", "internal/visible", "internal/webtext", "mcp/inquiry", "model", "patch", "sandbox", "undo"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"answers", "approvals", "approvals/worth", "event", "hooks", "internal/short", "model", "patterns", "prompts", "sandbox", "tools"}},
