@@ -34,26 +34,22 @@ const mostProjectServers = 64
 // the others.
 func OfFile(name string, data []byte) (map[string]Settings, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	fault := func(offset int64, problem string) error {
-		before := data[:min(max(offset, 0), int64(len(data)))]
-		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
-		return fmt.Errorf("%s:%d:%d: %s", name, line, column, problem)
-	}
+	fault := func(problem string) error { return fmt.Errorf("%s: %s", name, problem) }
 	var file struct {
 		Servers map[string]json.RawMessage `json:"mcpServers"`
 		VSCode  map[string]json.RawMessage `json:"servers"`
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, fault(offsetOf(err), inWords(err))
+		return nil, fault(inWords(err))
 	}
 	if file.Servers == nil {
 		file.Servers = file.VSCode
 	}
 	if file.Servers == nil {
-		return nil, fault(0, `it names no servers: "mcpServers" is missing`)
+		return nil, fault(`it names no servers: "mcpServers" is missing`)
 	}
 	if len(file.Servers) > mostProjectServers {
-		return nil, fault(0, fmt.Sprintf("%d servers; at most %d are read", len(file.Servers), mostProjectServers))
+		return nil, fault(fmt.Sprintf("%d servers; at most %d are read", len(file.Servers), mostProjectServers))
 	}
 	out := map[string]Settings{}
 	var errs []error
@@ -63,25 +59,12 @@ func OfFile(name string, data []byte) (map[string]Settings, error) {
 			continue
 		}
 		if problem != "" {
-			quotedKey, _ := json.Marshal(key) // a string can always be written
-			errs = append(errs, fault(int64(bytes.Index(data, quotedKey)), problem))
+			errs = append(errs, fault(problem))
 			continue
 		}
 		out[key] = s
 	}
 	return out, errors.Join(errs...)
-}
-
-func offsetOf(err error) int64 {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return syntax.Offset - 1
-	case errors.As(err, &kind):
-		return kind.Offset - 1
-	}
-	return 0
 }
 
 // inWords is an error of package json, without the types of Go.

@@ -29,15 +29,6 @@ func variablesIn(value string) (out []string) {
 // WithoutVariables returns what a value holds beside the variables that it names.
 func WithoutVariables(value string) string { return reference().ReplaceAllString(value, "") }
 
-// Plain returns a word of the command line of a project's server as the settings of a user have it,
-// where it names no variable.
-func Plain(word string) (string, error) {
-	if named := variablesIn(word); len(named) > 0 {
-		return "", fmt.Errorf("its command line names the variable %s, which settings do not replace there", quoted(named[0]))
-	}
-	return strings.ReplaceAll(word, "$$", "$"), nil
-}
-
 // Variables returns the variables that may hold keys of s: those of its URL and headers.
 func (s Settings) Variables() []string {
 	out := variablesIn(s.URL)

@@ -18,7 +18,7 @@ func TestOfFile(t *testing.T) {
   }
 }`
 	servers, err := server.OfFile("/p/.mcp.json", []byte(text))
-	if err == nil || !strings.Contains(err.Error(), `/p/.mcp.json:6:5: the server "old" has the type "sse"`) || !strings.Contains(err.Error(), `/p/.mcp.json:7:5: the server "none" has neither a command nor a url`) {
+	if err == nil || !strings.Contains(err.Error(), `/p/.mcp.json: the server "old" has the type "sse"`) || !strings.Contains(err.Error(), `/p/.mcp.json: the server "none" has neither a command nor a url`) {
 		t.Errorf("errors: %v", err)
 	}
 	keys := []string{"OPENAI_API_KEY"}
@@ -40,13 +40,13 @@ func TestOfFile(t *testing.T) {
 		t.Errorf("an unset variable: %v", err)
 	}
 	for text, want := range map[string]string{
-		"{\n  \"mcpServers\": x}":                             "/p/.mcp.json:2:17: not valid JSON",
+		"{\n  \"mcpServers\": x}":                             "/p/.mcp.json: not valid JSON",
 		`{"mcpServers": {"a": {"command": "x\u0000"}}}`:       "control characters",
 		`{"mcpServers": {"a/b": {"command": "x"}}}`:           `the name "a/b" of an MCP server`,
 		`{"mcpServers": {"a": {"command": 5}}}`:               `the server "a": "command" cannot be a JSON number`,
 		`{"mcpServers": {"a": {"command": "x", "url": "y"}}}`: "invalid value",
 		`{"mcpServers": {"a": "x"}}`:                          `the server "a": this is a JSON string and must be an object`,
-		`["a"]`:                                               "/p/.mcp.json:1:1: this is a JSON array and must be an object",
+		`["a"]`:                                               "/p/.mcp.json: this is a JSON array and must be an object",
 		`{"mcpservices": {"a": {"command": "x"}}}`:            `"mcpServers" is missing`,
 	} {
 		if servers, err := server.OfFile("/p/.mcp.json", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || len(servers) > 0 {

@@ -26,7 +26,6 @@ import (
 	"codeagent/config/server"
 	"codeagent/event"
 	"codeagent/event/word"
-	"codeagent/internal/short"
 	"codeagent/mcp"
 	"codeagent/mcp/inquiry"
 	"codeagent/model"
@@ -62,7 +61,6 @@ type Servers struct {
 	life    context.Context
 	end     context.CancelFunc
 	begun   sync.WaitGroup
-	counted sync.Once // guards count
 
 	mu      sync.Mutex
 	face    Face          // nil before Attach; guarded by mu
@@ -145,29 +143,9 @@ func (s *Servers) Ready(ctx context.Context) error {
 	defer s.sayWhileWaiting()()
 	select {
 	case <-done:
-		s.counted.Do(s.count)
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-// Beyond mostTools tools, or mostBytes of their descriptions, the person is warned. OpenAI takes at
-// most 128 tools, and codeagent has about ten of its own.
-const (
-	mostTools = 110
-	mostBytes = 100 << 10
-)
-
-// count warns if the tools of all servers are many.
-func (s *Servers) count() {
-	list, size := s.Specs(), 0
-	for _, t := range list {
-		size += len(t.Name) + len(t.Description) + len(t.Schema)
-	}
-	if len(list) > mostTools || size > mostBytes {
-		s.notice(word.LevelWarning, "%s of MCP servers take about %d,000 tokens of each request, and some providers accept at most 128 tools: choose those that you use with enabled_tools",
-			short.Count(len(list), "tool"), max(1, size/4000))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
+	"codeagent/config"
 	"codeagent/config/server"
 	"codeagent/internal/mask"
 	"codeagent/internal/short"
@@ -25,15 +26,6 @@ type addFlags struct {
 	settings      server.Settings
 	env, headers  []string
 	startup, tool int64
-}
-
-// flagOf names the flag of each setting. A flag that is given twice adds to its list.
-var flagOf = map[string]string{
-	"command": "COMMAND", "args": "ARG", "env": "--env", "url": "--url", "headers": "--header",
-	"enabled_tools": "--enabled-tools", "disabled_tools": "--disabled-tools",
-	"cwd": "--cwd", "startup_timeout_s": "--startup-timeout", "tool_timeout_s": "--tool-timeout", "required": "--required",
-	"sandbox.workspace": "--workspace", "sandbox.read": "--read", "sandbox.write": "--write",
-	"sandbox.allow_hosts": "--allow-host", "sandbox.allow_sockets": "--allow-socket", "sandbox.env": "--pass-env",
 }
 
 func newAdd(s cli.Stdio) *cobra.Command {
@@ -81,7 +73,10 @@ func add(ctx context.Context, s cli.Stdio, name string, a addFlags) error {
 	if bad := server.BadName(name); bad != "" {
 		err = errors.Join(errors.New(bad), err)
 	} else if err == nil {
-		err = faults(name, settings)
+		if err = (config.Sources{}).Check(ctx, settings.TOML(name)); err != nil {
+			_, said, _ := strings.Cut(err.Error(), ": ") // without its place in a text that has no file
+			err = errors.New(said)
+		}
 	}
 	if err != nil {
 		return cli.Usage(err, "nothing was changed")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,7 +16,6 @@ import (
 	"codeagent/cmd/codeagent/servers"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config/server"
-	"codeagent/hostfile"
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
 
@@ -36,8 +34,8 @@ func newLearn(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			"the [mcp.servers.NAME.sandbox] under which it would have got what it wanted. With a PROMPT the model\n" +
 			"works on that and may call the server's tools; without one the screen opens, or, where there is no\n" +
 			"terminal, the server only starts and lists what it offers.\n\n" +
-			"--write saves the settings, and so does a yes to the question at the end. Those of a project's server\n" +
-			"become a server of yours.",
+			"--write saves the settings, and so does a yes to the question at the end. A project's server is first\n" +
+			"made one of yours: codeagent mcp add.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l := &learner{s: s, f: *f, yes: yes, write: write}
 			return l.run(cmd.Context(), args[0], strings.Join(args[1:], ""))
@@ -136,22 +134,18 @@ func (l *learner) tell(ctx context.Context, c *chosen, p servers.ServerPlan) err
 	if err != nil || len(lists) == 0 {
 		return err
 	}
-	if !l.write {
-		if !learning.CanAsk(l.s) {
-			return nil
-		}
-		if l.write, err = learning.Yes(ctx, l.s, question(c)); err != nil || !l.write {
+	switch {
+	case l.write && c.settings.Origin != server.OfUser:
+		return cli.Usage(fmt.Errorf("the MCP server %s is the project's: nothing was written", c.name), "codeagent mcp add makes it one of yours")
+	case !l.write && (c.settings.Origin != server.OfUser || !learning.CanAsk(l.s)):
+		return nil
+	case !l.write:
+		yes, err := learning.Yes(ctx, l.s, fmt.Sprintf("Write these settings to %s? [y/N] ", visible.Line(c.ws.Paths.File)))
+		if err != nil || !yes {
 			return err
 		}
 	}
-	return l.save(ctx, c, needs, lists)
-}
-
-func question(c *chosen) string {
-	if c.settings.Origin != server.OfUser {
-		return fmt.Sprintf("Make %s a server of yours, with these settings? It then starts in every folder, and the project's file no longer decides about it. [y/N] ", c.name)
-	}
-	return fmt.Sprintf("Write these settings to %s? [y/N] ", visible.Line(c.ws.Paths.File))
+	return l.save(ctx, c, lists)
 }
 
 // wider returns b with the elements of lists.
@@ -161,58 +155,17 @@ func wider(b server.Sandbox, lists map[string][]string) server.Sandbox {
 	return b
 }
 
-func (l *learner) save(ctx context.Context, c *chosen, needs server.Settings, lists map[string][]string) error {
+func (l *learner) save(ctx context.Context, c *chosen, lists map[string][]string) error {
 	err := workspace.ChangeSettings(ctx, c.ws.Paths, func(text []byte) ([]byte, error) {
 		known, err := server.Names(text)
-		switch {
-		case err != nil:
-			return nil, err
-		case slices.Contains(known, c.name):
-			return server.Widened(text, c.name, lists)
-		case needs.Origin == server.OfUser: // -c
+		if err == nil && !slices.Contains(known, c.name) { // -c
 			return nil, cli.Usage(fmt.Errorf("the MCP server %s does not stand in %s", c.name, c.ws.Paths.File), "nothing was changed")
 		}
-		own, err := c.adopted(needs)
-		if err != nil {
-			return nil, err
-		}
-		return server.With(text, c.name, own)
+		return server.Widened(text, c.name, lists)
 	})
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(l.s.Err, "codeagent: written to %s\n", visible.Line(c.ws.Paths.File))
 	return err
-}
-
-// adopted returns a project's server as one of the user's. It runs the project's files also in other
-// folders: a name that is relative would be that of a file there, which would then have this
-// server's sandbox.
-func (c *chosen) adopted(s server.Settings) (server.Settings, error) {
-	s.Args = slices.Clone(s.Args)
-	words := append([]string{s.Command}, s.Args...)
-	for i, word := range words {
-		plain, err := server.Plain(word)
-		if err != nil {
-			return s, fmt.Errorf("%w: write the server to your settings yourself", err)
-		}
-		words[i] = plain
-		flag, value := "", plain
-		if before, after, ok := strings.Cut(plain, "="); ok && i > 0 {
-			flag, value = before+"=", after
-		}
-		if value == "" || filepath.IsAbs(value) || i == 0 && !strings.Contains(value, "/") {
-			continue
-		}
-		if place := filepath.Join(c.ws.Folder, value); i == 0 || exists(place) {
-			words[i] = flag + place
-		}
-	}
-	s.Command, s.Args = words[0], words[1:]
-	return s, nil
-}
-
-func exists(place string) bool {
-	_, err := hostfile.Lstat(place)
-	return err == nil
 }

@@ -5,18 +5,13 @@ package serverscmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
-	"sync"
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
-	"codeagent/config"
 	"codeagent/config/server"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
@@ -65,24 +60,6 @@ func remove(ctx context.Context, s cli.Stdio, name string) error {
 func unknown(name string, known []string) error {
 	return cli.Usage(fmt.Errorf("no MCP server %s%s", short.Quote(name, 40), short.Meant(name, known)), "codeagent mcp list shows the servers")
 }
-
-// faults says what is wrong with a server's settings, by the flags that gave them.
-func faults(name string, settings server.Settings) error {
-	err := config.Sources{}.Check(context.Background(), settings.TOML(name))
-	if err == nil {
-		return nil
-	}
-	table := "mcp.servers." + name
-	words := []string{"[" + table + "]", "the server"}
-	for key, flag := range flagOf {
-		words = append(words, table+"."+key+": ", flag+": ")
-	}
-	shown := strings.NewReplacer(words...).Replace(err.Error())
-	return errors.New(place().ReplaceAllString(shown, ""))
-}
-
-// place is where a setting stands in a text without a file.
-var place = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^:\d+:\d+: `) })
 
 // names are the keys of a table, in order.
 func names[T any](table map[string]T) []string { return slices.Sorted(maps.Keys(table)) }

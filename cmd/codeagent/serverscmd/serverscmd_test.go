@@ -48,22 +48,6 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestFaults: what the settings refuse is said by the flag that gave it, and without a place in a file.
-func TestFaults(t *testing.T) {
-	for want, one := range map[string]server.Settings{
-		"":                   {Command: "npx"},
-		`--url: invalid`:     {URL: "ftp://example.com"},
-		`--workspace: inval`: {Command: "npx", Sandbox: server.Sandbox{Workspace: "all"}},
-		`--allow-host: elem`: {Command: "npx", Sandbox: server.Sandbox{AllowHosts: []string{"*.com"}}},
-		`the server has hea`: {Command: "npx", Headers: map[string]string{"A": "b"}},
-	} {
-		one.StartupTimeout, one.ToolTimeout = time.Second, time.Second
-		if err := faults("x", one); want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
 // TestEntry: the list names variables and headers, and shows no value and no key.
 func TestEntry(t *testing.T) {
 	local := entryOf("x", server.Settings{Command: "npx", Args: []string{"--api-key", "s3cret-value-0123456789", "$KEY"}, Env: map[string]string{"B": "1", "A": "2"}, Origin: server.OfUser})
