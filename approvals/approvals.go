@@ -48,7 +48,6 @@ const (
 	AllEdits       = ask.AllEdits
 	Always         = ask.Always
 	Outside        = ask.Outside
-	OutsidePaused  = ask.OutsidePaused
 	OutsideSession = ask.OutsideSession
 	Stop           = ask.Stop
 	Unattended     = ask.Unattended

@@ -54,8 +54,6 @@ func (g *Gate) look(s decide.State, a Action, leaves bool) (out decide.Sight, bo
 		}
 		out.Warnings = append(out.Warnings, w.Name+" runs, and can change what this runs or reads"+holds)
 	}
-	pauser, ok := source.(content.Pauser)
-	out.Pauses = ok && pauser.Pauses() && len(writers) > 0
 	if e, ok := outside(s, a); ok {
 		out.Answered = true
 		if len(writers) > 0 {

@@ -15,16 +15,12 @@ type Permit struct {
 	minted bool
 	action [sha256.Size]byte
 	policy sandbox.Policy
-	paused bool
 	check  func() error
 	given  []sandbox.Grant
 }
 
 // Given is what a person granted to this call alone. Its later runs keep it.
 func (p Permit) Given() []sandbox.Grant { return slices.Clone(p.given) }
-
-// Paused: while the action runs, every other process tree of the session is stopped.
-func (p Permit) Paused() bool { return p.paused }
 
 // Check compares what the permit is bound to once more, right before the start. It is nil where the
 // permit is bound to the action alone.

@@ -20,7 +20,7 @@ func (g *Gate) Settle(r *Request, ans Answer) (Permit, error) {
 	}
 	s := g.state(q.names...)
 	p := mint(q.Action, q.under(s, grant))
-	p.paused, p.check, p.given = ans.Decision == OutsidePaused, g.recheck(q), q.given
+	p.check, p.given = g.recheck(q), q.given
 	if ans.Decision == Once {
 		p.given = append(slices.Clone(q.given), grant)
 	}

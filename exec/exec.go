@@ -126,8 +126,6 @@ type Command struct {
 	Observer sandbox.ChangeObserver
 	// By names the command in questions about what it changes: "the server docs".
 	By string
-	// Paused stops all other trees of the session while the command runs.
-	Paused bool
 	// Check, if set, is called right before the start. An error prevents it. Meanwhile the changes of
 	// other commands wait, where the backend can do that; for a command outside, until it is started.
 	Check func() error

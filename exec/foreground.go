@@ -73,7 +73,7 @@ func (l *Jobs) SendBack() (numbers []int, err error) {
 	var stay []*Job
 	for _, j := range l.front {
 		id := 0
-		if !j.about.Paused && err == nil {
+		if err == nil {
 			id, err = l.number()
 		}
 		if id == 0 {

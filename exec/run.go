@@ -44,8 +44,6 @@ type execution struct {
 	revoked []sandbox.Revocation
 	// taken is everything that was revoked; guarded by commands.mu.
 	taken []sandbox.Revocation
-	// resume continues what was stopped for this command; nil: nothing was.
-	resume func()
 }
 
 // begin starts c under p. Every begin needs an end.
@@ -115,13 +113,7 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, sink Si
 // others wait. For a confined one that would be a deadlock: its own first calls would wait too.
 func (run *execution) enter(ctx context.Context, start func() error) (err error) {
 	r, check := run.runner, run.command.Check
-	if run.command.Paused {
-		if run.resume, err = r.options.Trees.Stop(); err != nil {
-			return cannot("pause", err)
-		}
-	} else if err := r.options.Trees.begin(ctx, run); err != nil {
-		return cannot("start", err)
-	}
+	r.options.Trees.begin(run)
 	if check == nil {
 		return start()
 	}
@@ -187,9 +179,6 @@ func (run *execution) close() {
 	run.runner.live.remove(run)
 	run.runner.options.Trees.end(run)
 	run.runner.unseen(run.policy, run.command.by())
-	if run.resume != nil {
-		run.resume()
-	}
 	run.clock.end()
 	run.life()
 	if run.cap != nil {

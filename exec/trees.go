@@ -2,7 +2,6 @@ package exec
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,11 +19,9 @@ import (
 type Trees struct {
 	trail trail
 
-	looking sync.Mutex // held by Writers while it looks, and by Stop while it stops
+	looking sync.Mutex // held by Writers while it looks; it is taken before mu
 	mu      sync.Mutex
 	list    []*execution // in the order of their starts; guarded by mu
-	// paused is closed when the trees run again; nil while they run. Guarded by mu.
-	paused chan struct{}
 }
 
 // Writer is a running command that may write files. Holds are those that it holds open.
@@ -33,9 +30,6 @@ type Writer struct {
 	Holds []string
 }
 
-// errPaused: Stop has stopped the trees already.
-var errPaused = errors.New("the other commands are stopped already")
-
 // Mark returns the present moment, for Since.
 func (t *Trees) Mark() int64 { return t.trail.mark() }
 
@@ -43,22 +37,13 @@ func (t *Trees) Mark() int64 { return t.trail.mark() }
 // change of each path. A mark of 0 is the start of the session. all is false if some are forgotten.
 func (t *Trees) Since(mark int64) (changes []Change, all bool) { return t.trail.since(mark) }
 
-// begin adds a command that starts. It waits while others are stopped for a command outside.
-func (t *Trees) begin(ctx context.Context, run *execution) error {
+// begin adds a command that starts. It waits while others are stopped.
+func (t *Trees) begin(run *execution) {
+	t.looking.Lock()
+	defer t.looking.Unlock()
 	t.mu.Lock()
-	for t.paused != nil {
-		paused := t.paused
-		t.mu.Unlock()
-		select {
-		case <-paused:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		t.mu.Lock()
-	}
+	defer t.mu.Unlock()
 	t.list = append(t.list, run)
-	t.mu.Unlock()
-	return nil
 }
 
 func (t *Trees) end(run *execution) {
@@ -67,34 +52,16 @@ func (t *Trees) end(run *execution) {
 	t.list = slices.DeleteFunc(t.list, func(r *execution) bool { return r == run })
 }
 
-// Stop stops all trees until no process of them runs; commands that start now wait. resume continues
-// the processes that were stopped here, and no others. On an error nothing stays stopped. If codeagent
-// ends meanwhile, the keepers kill what is stopped.
-func (t *Trees) Stop() (resume func(), err error) {
-	t.looking.Lock()
-	defer t.looking.Unlock()
-	return t.stop()
-}
-
-// stop is Stop; looking is held.
-func (t *Trees) stop() (resume func(), err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.paused != nil {
-		return nil, errPaused
-	}
+// stop stops the trees of list until no process of them runs. resume continues the processes that were stopped here,
+// and no others. On an error nothing stays stopped. If codeagent ends meanwhile, the keepers kill what is stopped.
+func stop(list []*execution) (resume func(), err error) {
 	var again []func()
-	paused := make(chan struct{})
 	resume = func() {
 		for _, resume := range again {
 			resume()
 		}
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.paused = nil
-		close(paused)
 	}
-	for _, run := range t.list {
+	for _, run := range list {
 		tree, ok := run.process().(sandbox.Tree)
 		if !ok {
 			err = errors.New("it runs outside the sandbox or is about to start")
@@ -104,13 +71,10 @@ func (t *Trees) stop() (resume func(), err error) {
 			err = stopped
 		}
 		if err != nil {
-			for _, resume := range again {
-				resume()
-			}
+			resume()
 			return nil, fmt.Errorf("%s cannot be stopped: %w", run.command.by(), err)
 		}
 	}
-	t.paused = paused
 	return resume, nil
 }
 
@@ -127,11 +91,9 @@ func (t *Trees) Writers(below func(path string) bool) (out []Writer) {
 	if len(list) == 0 {
 		return nil
 	}
-	resume, err := t.stop()
+	resume, err := stop(list)
 	if err == nil {
 		defer resume()
-	} else if errors.Is(err, errPaused) { // for a command outside that is about to start
-		err = nil
 	}
 	for _, run := range list {
 		w := Writer{By: run.command.by()}

@@ -128,7 +128,7 @@ func (t *shellTool) plan(a shellArguments) (*call, error) {
 		if t.apart && !a.TTY && s.Stream != nil {
 			stderr = s.Stream("stderr")
 		}
-		return exec.Command{Apart: stderr != nil, ErrSink: stderr, Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.Observer(), Paused: s.paused, Check: s.check, By: "the command " + short.Cut(oneLine(a.Command), 60)}
+		return exec.Command{Apart: stderr != nil, ErrSink: stderr, Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.Observer(), Check: s.check, By: "the command " + short.Cut(oneLine(a.Command), 60)}
 	}
 	return &call{action: action, command: command, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		defer t.keepUnobserved(ctx, p, s)()
@@ -258,7 +258,7 @@ func runShell(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.Jobs, b
 	if errors.As(err, &unstarted) {
 		return Result{}, err
 	}
-	if err == nil && o.Failed() && !s.paused && (jobs == nil || jobs.Running() == 0) {
+	if err == nil && o.Failed() && (jobs == nil || jobs.Running() == 0) {
 		o.Verdict = trial.Verdict(ctx, p, b.Command, o, s.kept)
 	}
 	r := ran(o, o.Output.Text())

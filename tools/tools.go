@@ -99,8 +99,6 @@ type Stage struct {
 	kept recorder
 	// in is the runner of the backend that a rule chose for this call; mostly nil.
 	in *exec.Runner
-	// paused: everything else of the session is stopped while the call runs.
-	paused bool
 	// check, if set, is made right before the start.
 	check func() error
 	// Inquire puts a question of the model to the person, see inquiry.ErrNobody; nil: nobody can answer.
@@ -379,7 +377,7 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 		}()
 		s.kept = kept
 	}
-	s.paused, s.check = p.Paused(), p.Check()
+	s.check = p.Check()
 	begun := time.Now()
 	var kept bool
 	if r, kept = s.Trial.kept(c, policy); !kept {

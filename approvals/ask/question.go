@@ -77,9 +77,6 @@ func options(s decide.State, a decide.Action, grant sandbox.Grant, w decide.Want
 	}
 	if w.Unsandboxed || w.Blocked != "" {
 		out = append(out, Option{Decision: Outside, Label: "outside the sandbox, once"})
-		if seen.Pauses {
-			out = append(out, Option{Decision: OutsidePaused, Label: "outside the sandbox, once, while jobs and servers are stopped (they stall)"})
-		}
 		if seen.Unbound == "" {
 			out = append(out, Option{Decision: OutsideSession, Label: "outside the sandbox, this session, exactly this command in this folder"})
 		} else {

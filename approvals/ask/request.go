@@ -102,8 +102,6 @@ const (
 	Always Decision = "always"
 	// Outside runs this action outside the sandbox, once.
 	Outside Decision = "outside"
-	// OutsidePaused is Outside while every other job, server and command of the session is stopped.
-	OutsidePaused Decision = "outside_paused"
 	// OutsideSession runs exactly this command in exactly this folder outside
 	// the sandbox whenever the model asks for it, until the session ends.
 	OutsideSession Decision = "outside_session"
@@ -127,7 +125,7 @@ func (d Decision) Lasts() bool {
 }
 
 // Leaves: see Yes.
-func (d Decision) Leaves() bool { return d == Outside || d == OutsidePaused || d == OutsideSession }
+func (d Decision) Leaves() bool { return d == Outside || d == OutsideSession }
 
 // Answer answers a Request. The zero Answer means no.
 type Answer struct {

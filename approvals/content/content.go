@@ -29,9 +29,6 @@ type Source interface {
 	Writers() []Writer
 }
 
-// Pauser is a Source whose session can stop all its other process trees while an action runs.
-type Pauser interface{ Pauses() bool }
-
 // Identity is what a name led to. A file that is replaced has another one.
 type Identity struct {
 	Device uint64      `json:"device"`

@@ -88,8 +88,6 @@ type Sight struct {
 	// Answered: a yes for the session was given to this very command, and News is what changed since.
 	Answered       bool
 	News, Warnings []string
-	// Pauses: the answer that stops all other trees is possible, and would stop something.
-	Pauses bool
 }
 
 // Wants reports whether the action wants more than the sandbox allows, or a rule asks.

@@ -51,7 +51,7 @@ type Question struct {
 }
 
 // Option is one answer. ID is the same in every question with this answer: once, session,
-// all_edits, always, outside, outside_paused, outside_session, no, stop.
+// all_edits, always, outside, outside_session, no, stop.
 type Option struct {
 	ID       string             `json:"id"`
 	Label    string             `json:"label"`

@@ -46,9 +46,6 @@ func (c contents) Mark() (int64, bool) {
 	return mark, ws.Runner.Observes(ws.Policy)
 }
 
-// Pauses is part of content.Pauser.
-func (c contents) Pauses() bool { return c.ws.Runner.Observes(c.ws.Policy) }
-
 // Changed lists what the session changed after mark.
 func (c contents) Changed(mark int64) (changes []content.Change, all bool) {
 	list, all := c.ws.Trees.Since(mark)

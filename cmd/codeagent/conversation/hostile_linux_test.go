@@ -236,7 +236,7 @@ func TestHostileRowsInSetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A server that writes in its own folder alone takes no yes for the session away.
-	if c := (contents{ses.ses.Workspace}); c.Pauses() {
+	if c := (contents{ses.ses.Workspace}); c.ws.Runner.Observes(c.ws.Policy) {
 		if w := c.Writers(); len(w) != 1 || w[0].Name != "the server writes" {
 			t.Errorf("servers that may change what a command outside reads: %+v", w)
 		}
