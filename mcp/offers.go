@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,35 +35,28 @@ type PromptArgument struct {
 // listed reads a list of what the server offers, at most 500 entries; of a capability that the server
 // does not have it is empty.
 func listed[T any](ctx context.Context, c *Client, doing string, has func(*sdk.ServerCapabilities) bool,
-	page func(ctx context.Context, s *sdk.ClientSession, cursor string) ([]*T, string, error)) ([]*T, error) {
+	list func(context.Context, *sdk.ClientSession) iter.Seq2[*T, error]) (all []*T, err error) {
 	limited, cancel := context.WithTimeoutCause(ctx, listTime, ErrTime)
 	defer cancel()
-	var all []*T
-	err := c.inSession(limited, func(s *sdk.ClientSession) (err error) {
+	err = c.inSession(limited, func(s *sdk.ClientSession) (err error) {
 		if r := s.InitializeResult(); r != nil && (r.Capabilities == nil || !has(r.Capabilities)) {
 			return nil
 		}
-		all, err = pages(limited, maxOffers, func(ctx context.Context, cursor string) ([]*T, string, error) {
-			return page(ctx, s, cursor)
-		}, c.log)
+		all, err = first(list(limited, s), maxOffers, c.log)
 		return err
 	})
 	if err != nil {
 		return nil, c.words(limited, doing, err)
 	}
-	return slices.DeleteFunc(all, func(one *T) bool { return one == nil }), nil
+	return all, nil
 }
 
 // Resources lists the resources of the server, at most 500. One whose URI is long or holds
 // characters that cannot be seen is left out.
 func (c *Client) Resources(ctx context.Context) (list []Resource, err error) {
 	all, err := listed(ctx, c, "listing its resources", func(has *sdk.ServerCapabilities) bool { return has.Resources != nil },
-		func(ctx context.Context, s *sdk.ClientSession, cursor string) ([]*sdk.Resource, string, error) {
-			r, err := s.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
-			if err != nil {
-				return nil, "", err
-			}
-			return r.Resources, r.NextCursor, nil
+		func(ctx context.Context, s *sdk.ClientSession) iter.Seq2[*sdk.Resource, error] {
+			return s.Resources(ctx, nil)
 		})
 	for _, r := range all {
 		if nameable(r.URI, maxURI) {
@@ -102,12 +96,8 @@ func (c *Client) ReadResource(ctx context.Context, uri string) (Result, error) {
 // Prompts lists the prompts of the server, at most 500, without those that cannot be named.
 func (c *Client) Prompts(ctx context.Context) (list []Prompt, err error) {
 	all, err := listed(ctx, c, "listing its prompts", func(has *sdk.ServerCapabilities) bool { return has.Prompts != nil },
-		func(ctx context.Context, s *sdk.ClientSession, cursor string) ([]*sdk.Prompt, string, error) {
-			r, err := s.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
-			if err != nil {
-				return nil, "", err
-			}
-			return r.Prompts, r.NextCursor, nil
+		func(ctx context.Context, s *sdk.ClientSession) iter.Seq2[*sdk.Prompt, error] {
+			return s.Prompts(ctx, nil)
 		})
 	for _, p := range all {
 		if !nameable(p.Name, maxName) || len(p.Arguments) > maxFields ||

@@ -8,15 +8,11 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"codeagent/internal/short"
 	"codeagent/internal/visible"
 )
 
-// Bounds of the schema of a tool's arguments, and of what of it is said in words.
-const (
-	maxSchema = 64 << 10
-	maxSaid   = 4 << 10
-)
+// maxSchema bounds the schema of a tool's arguments, in bytes.
+const maxSchema = 64 << 10
 
 // types are the types that a schema may name.
 var types = []any{"array", "boolean", "integer", "null", "number", "object", "string"}
@@ -53,7 +49,11 @@ func checkedSchema(v any) (schema json.RawMessage, why string) {
 		return nil, line(err.Error(), maxTitle)
 	}
 	delete(top, "$schema") // it only says which draft this is, and some refuse it
-	flatten(top)
+	for _, word := range alternatives {
+		if _, has := top[word]; has {
+			return nil, "it has " + word + " at its top, which providers refuse"
+		}
+	}
 	if why := checkSchema(top); why != "" {
 		return nil, why
 	}
@@ -65,23 +65,6 @@ func checkedSchema(v any) (schema json.RawMessage, why string) {
 		return nil, fmt.Sprintf("it has more than %d KiB", maxSchema>>10)
 	}
 	return schema, ""
-}
-
-// flatten says the alternatives at the top in words.
-func flatten(top map[string]any) {
-	dropped := map[string]any{}
-	for _, word := range alternatives {
-		if v, ok := top[word]; ok {
-			dropped[word] = v
-			delete(top, word)
-		}
-	}
-	data, err := json.Marshal(dropped)
-	if err != nil || len(dropped) == 0 {
-		return
-	}
-	said, _ := top["description"].(string)
-	top["description"] = strings.TrimSpace(said + "\nThe arguments must also fit this schema: " + short.Bound(string(data), maxSaid))
 }
 
 // checkSchema checks what the library does not, in s and in all schemas in it; makes their texts safe to

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"sort"
@@ -22,7 +23,6 @@ import (
 // Bounds of a list of tools.
 const (
 	maxTools = 500
-	maxPages = 100
 	// maxListed bounds all descriptions and schemas of a server together, in bytes: the model
 	// pays for each of them in each request.
 	maxListed = 1 << 20
@@ -63,13 +63,7 @@ func (c *Client) readTools(ctx context.Context) error {
 	if r := session.InitializeResult(); r != nil && (r.Capabilities == nil || r.Capabilities.Tools == nil) {
 		return nil
 	}
-	tools, err := pages(ctx, maxTools, func(ctx context.Context, cursor string) ([]*sdk.Tool, string, error) {
-		r, err := session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
-		if err != nil {
-			return nil, "", err
-		}
-		return r.Tools, r.NextCursor, nil
-	}, c.log)
+	tools, err := first(session.Tools(ctx, nil), maxTools, c.log)
 	if err != nil {
 		return err
 	}
@@ -78,25 +72,19 @@ func (c *Client) readTools(ctx context.Context) error {
 	return nil
 }
 
-// pages reads a list of several pages: at most most entries.
-func pages[T any](ctx context.Context, most int, page func(ctx context.Context, cursor string) ([]T, string, error), log *logger) ([]T, error) {
-	var all []T
-	cursor := ""
-	for range maxPages {
-		entries, next, err := page(ctx, cursor)
-		if err != nil {
+// first are the entries of a list, without null, and at most so many.
+func first[T any](list iter.Seq2[*T, error], most int, log *logger) (all []*T, err error) {
+	for one, err := range list {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if all = append(all, entries...); len(all) > most {
+		case len(all) == most:
 			log.say("warning", fmt.Sprintf("the server lists more than %d entries; the others are left out", most))
-			return all[:most], nil
-		}
-		if next == "" {
 			return all, nil
+		case one != nil:
+			all = append(all, one)
 		}
-		cursor = next
 	}
-	log.say("warning", fmt.Sprintf("the server lists more than %d pages; the others are left out", maxPages))
 	return all, nil
 }
 
@@ -105,9 +93,6 @@ func (c *Client) checked(tools []*sdk.Tool) []Tool {
 	var list []Tool
 	names := map[string]bool{}
 	for _, t := range tools {
-		if t == nil {
-			continue
-		}
 		tool, why := c.checkedTool(t)
 		switch {
 		case why == "" && names[tool.Name]:

@@ -104,7 +104,7 @@ func (s *server) runOf(req *mcp.CallToolRequest) (*run, error) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "arguments must be an object"}
 	}
 	ctx, end := context.WithCancelCause(s.ctx)
-	r := &run{tool: p.Name, arguments: p.Arguments, end: end, done: make(chan struct{}), asked: make(chan openQuestion)}
+	r := &run{tool: p.Name, arguments: p.Arguments, end: end, done: make(chan struct{}), asked: make(chan openQuestion), lines: lines{waiting: make(chan string, maxLines)}}
 	call := Call{Tool: p.Name, Arguments: arguments, Asks: asks(req), Progress: r.lines.add, Ask: s.asker(req, r), Inquire: s.inquirer(req, r)}
 	s.running.Add(1)
 	go func() {

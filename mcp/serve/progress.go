@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"sync"
 
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
@@ -10,41 +9,20 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxLines is how many lines of progress wait for a slow client; the oldest are dropped.
+// maxLines is how many lines of progress wait for a slow client; others are dropped meanwhile.
 const maxLines = 16
 
 // lines are the lines of progress that no request has shown yet.
 type lines struct {
-	mu   sync.Mutex
-	list []string
-	sent int
-	more chan struct{} // of the request that shows them; nil: none does
+	waiting chan string
+	sent    int // of all requests, one at a time
 }
 
 func (l *lines) add(text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list = append(l.list, visible.Line(short.Cut(text, 300)))
-	if len(l.list) > maxLines {
-		l.list = l.list[1:]
+	select {
+	case l.waiting <- visible.Line(short.Cut(text, 300)):
+	default:
 	}
-	if l.more != nil {
-		select {
-		case l.more <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (l *lines) take() (text string, n int, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.list) == 0 {
-		return "", 0, false
-	}
-	text, l.list = l.list[0], l.list[1:]
-	l.sent++
-	return text, l.sent, true
 }
 
 // show sends the progress of r for one request that asked for it. stop ends that: nothing is sent
@@ -54,29 +32,21 @@ func (s *server) show(ctx context.Context, req *mcp.CallToolRequest, r *run) (st
 	if !ok {
 		return func() {}
 	}
-	more, over, ended := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	more <- struct{}{} // what was said before
-	r.lines.mu.Lock()
-	r.lines.more = more
-	r.lines.mu.Unlock()
-	ctx, cancel := context.WithCancel(ctx)
-	send := func() {
-		for ctx.Err() == nil {
-			text, n, ok := r.lines.take()
-			if !ok {
-				return
-			}
-			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(n), Message: text})
-		}
+	over, ended := make(chan struct{}), make(chan struct{})
+	send := func(text string) {
+		r.lines.sent++
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(r.lines.sent), Message: text})
 	}
 	go func() {
 		defer close(ended)
 		for {
 			select {
-			case <-more:
-				send()
+			case text := <-r.lines.waiting:
+				send(text)
 			case <-over:
-				send()
+				for len(r.lines.waiting) > 0 && ctx.Err() == nil {
+					send(<-r.lines.waiting)
+				}
 				return
 			case <-ctx.Done():
 				return
@@ -84,12 +54,8 @@ func (s *server) show(ctx context.Context, req *mcp.CallToolRequest, r *run) (st
 		}
 	}()
 	return func() {
-		r.lines.mu.Lock()
-		r.lines.more = nil
-		r.lines.mu.Unlock()
 		close(over)
 		<-ended
-		cancel()
 	}
 }
 
