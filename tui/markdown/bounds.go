@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	gmtext "github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
@@ -40,8 +41,8 @@ func newParser() parser.Parser {
 		}
 	}
 	inlines := append(parser.DefaultInlineParsers(),
-		util.Prioritized(strikethrough{}, 500),
-		util.Prioritized(taskBoxes{}, 0))
+		util.Prioritized(extension.NewStrikethroughParser(), 500),
+		util.Prioritized(extension.NewTaskCheckBoxParser(), 0))
 	for i, p := range inlines {
 		bounded := boundedInline{p.Value.(parser.InlineParser)}
 		inlines[i].Value = bounded
@@ -130,7 +131,7 @@ func (boundedDefinitions) Transform(n *ast.Paragraph, r gmtext.Reader, pc parser
 // text, or its drawing would be far longer than its text.
 type boundedTable struct{}
 
-func (boundedTable) Transform(n *ast.Paragraph, r gmtext.Reader, _ parser.Context) {
+func (boundedTable) Transform(n *ast.Paragraph, r gmtext.Reader, pc parser.Context) {
 	lines := n.Lines()
 	size, columns, heading := 0, 0, 0
 	for i := range lines.Len() {
@@ -147,5 +148,5 @@ func (boundedTable) Transform(n *ast.Paragraph, r gmtext.Reader, _ parser.Contex
 	if columns == 0 || lines.Len()*columns > size+2*columns || lines.Len()*heading > maxHeading*size {
 		return
 	}
-	makeTable(n, r.Source())
+	extension.NewTableParagraphTransformer().Transform(n, r, pc)
 }
