@@ -2,66 +2,31 @@
 // IO: the paths are handed in. Start with Index; score.go rates a path.
 //
 // fzf's own package is not used: it builds tables at every start, keeps its settings in
-// package variables, promises no interface, and its thorough algorithm alone takes up to
-// 32 ms for 100,000 paths. Here each path is rated by the quick one of its two algorithms,
-// and only the best by the thorough one.
+// package variables, and promises no interface.
 package mention
 
 import (
-	"cmp"
-	"container/heap"
-	"sort"
+	"slices"
 	"strings"
 	"unicode"
 )
 
-// thorough is how many of the best paths are rated again.
-const thorough = 256
-
 // Index are paths to search in.
-type Index struct {
-	paths []string
-	masks []uint64 // which letters a path has
-	// last is the query that was answered last, hits what it matched: a longer query can
-	// match nothing else.
-	last string
-	hits []int32
-	rows []cell // scratch of the thorough rating
-}
+type Index struct{ paths []string }
 
 // Match is a path that was found. At are the bytes of Path that the query matched.
 type Match struct {
 	Path string
 	At   []int
+
+	score int
 }
 
 // New makes an index of paths; those of equal rating stay in their order.
-func New(paths []string) *Index {
-	x := &Index{paths: paths, masks: make([]uint64, len(paths))}
-	for i, p := range paths {
-		x.masks[i] = mask(p)
-	}
-	return x
-}
+func New(paths []string) *Index { return &Index{paths} }
 
 // Len is how many paths there are.
 func (x *Index) Len() int { return len(x.paths) }
-
-// mask has a bit for each letter and digit of s, and one for all other bytes.
-func mask(s string) uint64 {
-	var m uint64
-	for i := range len(s) {
-		switch b := lower(s[i]); {
-		case b >= 'a' && b <= 'z':
-			m |= 1 << (b - 'a')
-		case b >= '0' && b <= '9':
-			m |= 1 << (26 + b - '0')
-		default:
-			m |= 1 << (40 + b%24)
-		}
-	}
-	return m
-}
 
 func lower(b byte) byte {
 	if b >= 'A' && b <= 'Z' {
@@ -70,101 +35,37 @@ func lower(b byte) byte {
 	return b
 }
 
-// match is a path with its rating.
-type match struct {
-	path  int32
-	score int
-}
-
 // Find returns the best matches of a query, at most most. Upper case in the query must
 // match as it is.
 func (x *Index) Find(query string, most int) []Match {
+	out := make([]Match, 0, most+1)
 	if query == "" {
-		x.last, x.hits = "", nil
-		out := make([]Match, 0, most)
 		for _, p := range x.paths[:min(most, len(x.paths))] {
 			out = append(out, Match{Path: p})
 		}
 		return out
 	}
 	exact := strings.ContainsFunc(query, unicode.IsUpper)
-	best := x.quick(query, exact)
-	var out []Match
-	var scores []int
-	for _, r := range best {
-		score, at := x.rate(x.paths[r.path], query, exact)
-		out, scores = append(out, Match{x.paths[r.path], at}), append(scores, score)
+	for _, p := range x.paths {
+		score, ok := rate(p, query, exact)
+		one := Match{Path: p, score: score}
+		if !ok || len(out) == most && !out[most-1].after(one) {
+			continue
+		}
+		at := len(out)
+		for at > 0 && out[at-1].after(one) {
+			at--
+		}
+		out = slices.Insert(out, at, one)
+		out = out[:min(len(out), most)]
 	}
-	order := make([]int, len(out))
-	for i := range order {
-		order[i] = i
+	for i := range out {
+		out[i].At = places(out[i].Path, query, exact)
 	}
-	sort.SliceStable(order, func(i, j int) bool {
-		a, b := order[i], order[j]
-		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(len(out[a].Path), len(out[b].Path)), cmp.Compare(best[a].path, best[b].path)) < 0
-	})
-	sorted := make([]Match, 0, min(most, len(out)))
-	for _, i := range order[:min(most, len(order))] {
-		sorted = append(sorted, out[i])
-	}
-	return sorted
+	return out
 }
 
-// quick rates every path that can match, and returns the best.
-func (x *Index) quick(query string, exact bool) []match {
-	want, narrow := mask(query), x.hits
-	if x.last == "" || !strings.HasPrefix(query, x.last) {
-		narrow = nil
-	}
-	hits := x.hits[:0]
-	var best worst
-	try := func(i int32) {
-		if x.masks[i]&want != want {
-			return
-		}
-		score, ok := greedy(x.paths[i], query, exact)
-		if !ok {
-			return
-		}
-		hits = append(hits, i)
-		switch {
-		case len(best) < thorough:
-			heap.Push(&best, match{i, score})
-		case best.better(match{i, score}, best[0], x.paths):
-			best[0] = match{i, score}
-			heap.Fix(&best, 0)
-		}
-	}
-	if narrow != nil {
-		for _, i := range narrow { // hits overwrites only what was read
-			try(i)
-		}
-	} else {
-		for i := range x.paths {
-			try(int32(i))
-		}
-	}
-	if hits == nil {
-		hits = []int32{}
-	}
-	x.last, x.hits = query, hits
-	return best
-}
-
-// worst is a heap whose first element is the worst.
-type worst []match
-
-func (w worst) Len() int           { return len(w) }
-func (w worst) Less(i, j int) bool { return w[i].score < w[j].score }
-func (w worst) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
-func (w *worst) Push(v any)        { *w = append(*w, v.(match)) }
-func (w *worst) Pop() any {
-	v := (*w)[len(*w)-1]
-	*w = (*w)[:len(*w)-1]
-	return v
-}
-
-// better reports whether a goes before b: by its rating, else because it is shorter.
-func (worst) better(a, b match, paths []string) bool {
-	return a.score > b.score || a.score == b.score && len(paths[a.path]) < len(paths[b.path])
+// after reports whether m comes after a match that was found later: by its rating, else because it is longer.
+func (m Match) after(o Match) bool {
+	return m.score < o.score || m.score == o.score && len(m.Path) > len(o.Path)
 }

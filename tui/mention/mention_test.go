@@ -33,19 +33,6 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestNarrowing: a query that grows finds what it finds at once.
-func TestNarrowing(t *testing.T) {
-	paths := many(3000)
-	grown := New(paths)
-	for _, query := range []string{"s", "sr", "src", "srcm", "srcma", "srcm", "te", "tes", "x"} {
-		at := grown.Find(query, 10)
-		once := New(paths).Find(query, 10)
-		if !slices.EqualFunc(at, once, func(a, b Match) bool { return a.Path == b.Path }) {
-			t.Errorf("%q: %v, at once %v", query, at, once)
-		}
-	}
-}
-
 // many are paths as they are in a big repository.
 func many(n int) []string {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -35,7 +35,7 @@ func TestMenu(t *testing.T) {
 	var m Menu
 	shows := func(want string) {
 		t.Helper()
-		if got := strings.Join(m.View(paint.New(true), 60), "\n"); !strings.Contains(got, want) {
+		if got := ansi.Strip(strings.Join(m.View(paint.New(true), 60), "\n")); !strings.Contains(got, want) {
 			t.Errorf("shows %q, want %q", got, want)
 		}
 	}
