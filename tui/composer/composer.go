@@ -54,7 +54,7 @@ type Composer struct {
 	undo, redo []snapshot
 	typing     bool // the last change was typing; further typing is the same undo step
 	history    history
-	ring       killRing
+	killed     kill
 	vim        vim
 }
 
@@ -180,8 +180,9 @@ func (c *Composer) Clear() {
 func (c *Composer) Take() message.Message {
 	v := c.Message()
 	c.history.add(v)
-	c.ring.expand(c)
-	*c = Composer{goal: -1, Hint: c.Hint, history: c.history, ring: c.ring, vim: vim{on: c.vim.on}}
+	killed := buffer{Text: c.killed.text, chips: c.chips}
+	c.killed.text = killed.Value() // the next message has chips of its own
+	*c = Composer{goal: -1, Hint: c.Hint, history: c.history, killed: c.killed, vim: vim{on: c.vim.on}}
 	return v
 }
 
@@ -272,7 +273,7 @@ func (c *Composer) save(typing bool) {
 	if typing && c.typing {
 		return
 	}
-	c.typing, c.redo, c.ring.joins = typing, nil, false
+	c.typing, c.redo, c.killed.joins = typing, nil, false
 	c.undo = append(c.undo, snapshot{c.Text, c.Cursor})
 	if len(c.undo) > maxUndo {
 		c.undo = c.undo[1:]
@@ -345,7 +346,7 @@ func (c *buffer) wordRight() int {
 func isWord(r rune) bool  { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || isChip(r) }
 func notWord(r rune) bool { return !isWord(r) }
 
-func (c *Composer) move(to int) { c.Cursor, c.goal, c.typing, c.ring.joins = to, -1, false, false }
+func (c *Composer) move(to int) { c.Cursor, c.goal, c.typing, c.killed.joins = to, -1, false, false }
 
 // cell shows the first cluster of s: text, or a chip.
 func (c *buffer) cell(s string, col int) (size int, shown string, w int) {
@@ -404,9 +405,10 @@ func (c *Composer) Edit(do keys.Action, w int) bool {
 	case keys.CutRight:
 		c.cut(c.Cursor, c.cutEnd())
 	case keys.Yank:
-		c.yank()
-	case keys.YankOlder:
-		c.yankOlder()
+		if c.killed.text != "" {
+			c.save(false)
+			c.insert(c.killed.text)
+		}
 	case keys.Undo:
 		c.back(&c.undo, &c.redo)
 	case keys.Redo:
@@ -415,6 +417,36 @@ func (c *Composer) Edit(do keys.Action, w int) bool {
 		return false
 	}
 	return true
+}
+
+// kill is what was cut last. joins: nothing was done since, so that a further cut adds to it.
+type kill struct {
+	text  string
+	joins bool
+}
+
+// cut removes a part of the text and keeps it. Cuts in a row are kept as one text.
+func (c *Composer) cut(from, to int) {
+	if from >= to {
+		return
+	}
+	text, was := c.Text[from:to], c.killed
+	switch {
+	case was.joins && to == c.Cursor:
+		text += was.text
+	case was.joins:
+		text = was.text + text
+	}
+	c.remove(from, to)
+	c.killed = kill{text, true}
+}
+
+// cutEnd is the end of the line, or behind its line break if the cursor is there.
+func (c *Composer) cutEnd() int {
+	if end := c.lineEnd(); end > c.Cursor || end == len(c.Text) {
+		return end
+	}
+	return c.Cursor + 1
 }
 
 // upDown moves by a row; at the edge it recalls messages.

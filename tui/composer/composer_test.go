@@ -51,7 +51,7 @@ func checkEdits(t *testing.T, text, presses string, w int) {
 	c := &editor
 	c.Paste(text)
 	checkComposer(t, c, w)
-	acts := []keys.Action{keys.Left, keys.Right, keys.Up, keys.Down, keys.WordLeft, keys.WordRight, keys.Backspace, keys.Delete, keys.CutWord, keys.CutNext, keys.CutLeft, keys.CutRight, keys.Undo, keys.Newline, keys.LineStart, keys.LineEnd, keys.Yank, keys.YankOlder, keys.Redo}
+	acts := []keys.Action{keys.Left, keys.Right, keys.Up, keys.Down, keys.WordLeft, keys.WordRight, keys.Backspace, keys.Delete, keys.CutWord, keys.CutNext, keys.CutLeft, keys.CutRight, keys.Undo, keys.Newline, keys.LineStart, keys.LineEnd, keys.Yank, keys.Redo}
 	for _, k := range []byte(presses) {
 		c.Edit(acts[int(k)%len(acts)], w)
 		checkComposer(t, c, w)

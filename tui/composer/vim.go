@@ -3,23 +3,23 @@ package composer
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // The keys of vi, by setting: insert mode is the editor as it is, normal mode has the usual
-// motions (h j k l w b e W B E 0 ^ $ gg G f F t T ; ,), operators (d c y, doubled for lines,
-// with iw and aw), and x X s S D C Y r ~ J p P u i a I A o O, with counts.
+// motions (h j k l w b e 0 ^ $ gg G), operators (d c y, doubled for lines, with iw and aw), and
+// x D C p P u i a I A o O, with counts.
 
-// vim is the state of vi's keys. Its text for p is the latest of the ring.
+// mostPut bounds what p inserts, in bytes.
+const mostPut = 1 << 20
+
+// vim is the state of vi's keys. Its text for p is the one that was cut last.
 type vim struct {
 	on, normal bool
 	count      int  // that is being typed; 0: none
 	op         byte // d, c or y, waiting for its motion
 	opCount    int
-	wait       byte // a key that waits for the next one: f F t T r g i a
+	wait       byte // a key that waits for the next one: g i a
 	lines      bool // what was cut last are whole lines
-	find       byte // of the last f, F, t or T
-	found      rune
 }
 
 // UseVim turns the keys of vi on.
@@ -77,7 +77,7 @@ func (c *Composer) command(r rune, w int) {
 		return
 	}
 	switch {
-	case strings.ContainsRune("fFtTg", r), v.op == 0 && r == 'r', v.op != 0 && (r == 'i' || r == 'a'):
+	case r == 'g', v.op != 0 && (r == 'i' || r == 'a'):
 		v.wait = byte(r)
 	case v.op != 0 && r == rune(v.op):
 		c.operateLines(c.lineStart(), c.linesDown(c.times()-1))
@@ -111,90 +111,16 @@ func (c *Composer) waited(r rune) {
 	v := &c.vim
 	wait := v.wait
 	v.wait = 0
-	switch wait {
-	case 'g':
-		switch {
-		case r == 'g' && v.op != 0:
-			c.operateLines(0, c.lineEnd())
-		case r == 'g':
-			c.reach(0, false)
-		default:
-			v.reset()
-		}
-	case 'r':
-		to := c.Cursor
-		for range c.times() {
-			if to >= c.lineEnd() {
-				v.reset()
-				return
-			}
-			to = c.after(to)
-		}
-		n := c.times()
-		v.reset()
-		if c.Cursor < to && !isChip(r) {
-			at := c.Cursor
-			c.remove(at, to)
-			c.insert(strings.Repeat(string(r), n))
-			c.Cursor = at + (n-1)*utf8.RuneLen(r)
-		}
-	case 'i', 'a':
-		if r != 'w' {
-			v.reset()
-			return
-		}
-		from, to := c.word(wait == 'a')
-		c.operate(from, to)
+	switch {
+	case wait == 'g' && r == 'g' && v.op != 0:
+		c.operateLines(0, c.lineEnd())
+	case wait == 'g' && r == 'g':
+		c.reach(0, false)
+	case wait != 'g' && r == 'w':
+		c.operate(c.word(wait == 'a'))
 	default:
-		v.find, v.found = wait, r
-		c.reachFound(wait, false)
+		v.reset()
 	}
-}
-
-// reachFound goes to the character of the last f, F, t or T, in the direction of kind;
-// again: t and T do not stay where they are.
-func (c *Composer) reachFound(kind byte, again bool) {
-	at := c.Cursor
-	for range c.times() {
-		next := c.seek(kind, at, again)
-		if next < 0 {
-			c.vim.reset()
-			return
-		}
-		at = next
-	}
-	switch kind {
-	case 't':
-		at = c.before(at)
-	case 'T':
-		at = c.after(at)
-	}
-	c.reach(at, kind == 'f' || kind == 't')
-}
-
-func (c *Composer) seek(kind byte, at int, again bool) int {
-	if kind == 'f' || kind == 't' {
-		from := c.after(at)
-		if kind == 't' && again && from < len(c.Text) && strings.HasPrefix(c.Text[from:], string(c.vim.found)) {
-			from = c.after(from)
-		}
-		if from > c.lineEnd() {
-			return -1
-		}
-		if i := strings.IndexRune(c.Text[from:c.lineEnd()], c.vim.found); i >= 0 {
-			return from + i
-		}
-		return -1
-	}
-	start := c.lineStart()
-	if kind == 'T' && again && strings.HasSuffix(c.Text[start:at], string(c.vim.found)) {
-		at -= utf8.RuneLen(c.vim.found)
-	}
-	i := strings.LastIndex(c.Text[start:max(at, start)], string(c.vim.found))
-	if i < 0 {
-		return -1
-	}
-	return start + i
 }
 
 // motion is where a motion leads. inclusive: an operator takes the character there too.
@@ -211,15 +137,15 @@ func (c *Composer) motion(r rune) (to int, inclusive, ok bool) {
 		return step(func(at int) int { return max(c.before(at), c.lineStart()) }), false, true
 	case 'l', ' ':
 		return step(func(at int) int { return min(c.after(at), c.lineEnd()) }), false, true
-	case 'w', 'W':
-		if v.op == 'c' && at < len(c.Text) && class(first(c.Text[at:]), r == 'W') != 0 { // cw changes to the end of the word
-			return step(func(at int) int { return c.wordEnd(at, r == 'W', true) }), false, true
+	case 'w':
+		if v.op == 'c' && c.classAt(at) != 0 { // cw changes to the end of the word
+			return step(func(at int) int { return c.wordEnd(at, true) }), false, true
 		}
-		return step(func(at int) int { return c.wordNext(at, r == 'W') }), false, true
-	case 'b', 'B':
-		return step(func(at int) int { return c.wordBack(at, r == 'B') }), false, true
-	case 'e', 'E':
-		return c.before(step(func(at int) int { return c.wordEnd(at, r == 'E', false) })), true, true
+		return step(c.wordNext), false, true
+	case 'b':
+		return step(c.wordBack), false, true
+	case 'e':
+		return c.before(step(func(at int) int { return c.wordEnd(at, false) })), true, true
 	case '0':
 		return c.lineStart(), false, true
 	case '^', '_':
@@ -232,16 +158,6 @@ func (c *Composer) motion(r rune) (to int, inclusive, ok bool) {
 			return 0, false, false
 		}
 		return len(c.Text), false, true
-	case ';', ',':
-		if v.find == 0 {
-			return 0, false, false
-		}
-		kind := v.find
-		if r == ',' {
-			kind ^= 'f' ^ 'F' // the other direction
-		}
-		c.reachFound(kind, true)
-		return c.Cursor, false, v.op == 0
 	}
 	return 0, false, false
 }
@@ -269,15 +185,15 @@ func (c *Composer) operate(from, to int) {
 	v.lines = false
 	if op == 'y' {
 		if from < to {
-			c.keep(c.Text[from:to], false, false)
+			c.killed.text = c.Text[from:to]
 		}
 		c.move(from)
 		return
 	}
 	if from < to {
-		c.ring.joins = false
+		c.killed.joins = false
 		c.cut(from, to)
-		c.ring.joins = false
+		c.killed.joins = false
 		c.typing = op == 'c' // what is typed next belongs to the change
 	}
 	v.normal = op != 'c'
@@ -306,7 +222,7 @@ func (c *Composer) operateLines(from, to int) {
 	} else {
 		c.Cursor = at
 	}
-	c.keep(text, false, false)
+	c.killed.text = text
 	v.reset()
 	v.lines = true
 }
@@ -367,37 +283,16 @@ func (c *Composer) deed(r rune) {
 		c.save(false)
 		c.insert("\n")
 		c.Cursor--
-	case 'x', 'X', 's':
-		from, to := c.Cursor, c.Cursor
+	case 'x':
+		to := c.Cursor
 		for range c.times() {
-			if r == 'X' {
-				from = max(c.before(from), c.lineStart())
-			} else {
-				to = min(c.after(to), c.lineEnd())
-			}
+			to = min(c.after(to), c.lineEnd())
 		}
 		v.op = 'd'
-		if r == 's' {
-			v.op = 'c'
-		}
-		c.operate(from, to)
-	case 'S':
-		v.op = 'c'
-		c.operateLines(c.lineStart(), c.lineEnd())
+		c.operate(c.Cursor, to)
 	case 'D', 'C':
 		v.op = byte(unicode.ToLower(r))
 		c.operate(c.Cursor, c.lineEnd())
-	case 'Y':
-		v.op = 'y'
-		c.operateLines(c.lineStart(), c.lineEnd())
-	case '~':
-		c.swapCase()
-	case 'J':
-		if end := c.lineEnd(); end < len(c.Text) {
-			rest := strings.TrimLeft(c.Text[end+1:], " \t")
-			c.save(false)
-			c.Text, c.Cursor = c.Text[:end]+" "+rest, end
-		}
 	case 'p', 'P':
 		c.vimPut(r == 'p')
 	case 'u':
@@ -407,32 +302,9 @@ func (c *Composer) deed(r rune) {
 	}
 }
 
-func (c *Composer) swapCase() {
-	for range c.times() {
-		if c.Cursor == c.lineEnd() {
-			return
-		}
-		to, text := c.next(), ""
-		for _, r := range c.Text[c.Cursor:to] {
-			if unicode.IsUpper(r) {
-				r = unicode.ToLower(r)
-			} else {
-				r = unicode.ToUpper(r)
-			}
-			text += string(r)
-		}
-		c.remove(c.Cursor, to)
-		c.insert(text)
-	}
-}
-
 func (c *Composer) vimPut(behind bool) {
-	r := &c.ring
-	if len(r.cut) == 0 {
-		return
-	}
-	text := strings.Repeat(r.cut[len(r.cut)-1], min(c.times(), 100))
-	if len(text) > ringBytes {
+	text := strings.Repeat(c.killed.text, min(c.times(), 100))
+	if text == "" || len(text) > mostPut {
 		return
 	}
 	c.save(false)
@@ -455,44 +327,37 @@ func (c *Composer) vimPut(behind bool) {
 	c.Cursor = at + len(text) - len(strings.TrimLeft(text, "\n"))
 }
 
-// class is 0 for white space, 1 for letters, 2 for other signs; big knows no signs.
-func class(r rune, big bool) int {
-	switch {
-	case unicode.IsSpace(r):
+// classAt is 0 for white space, 1 for letters, 2 for other signs.
+func (c *Composer) classAt(at int) int {
+	switch r := first(c.Text[at:]); {
+	case at == len(c.Text) || unicode.IsSpace(r):
 		return 0
-	case big || isWord(r):
+	case isWord(r):
 		return 1
 	}
 	return 2
 }
 
-func (c *Composer) classAt(at int, big bool) int {
-	if at >= len(c.Text) {
-		return 0
-	}
-	return class(first(c.Text[at:]), big)
-}
-
-func (c *Composer) wordNext(at int, big bool) int {
-	if is := c.classAt(at, big); is != 0 {
-		for at < len(c.Text) && c.classAt(at, big) == is {
+func (c *Composer) wordNext(at int) int {
+	if is := c.classAt(at); is != 0 {
+		for at < len(c.Text) && c.classAt(at) == is {
 			at = c.after(at)
 		}
 	}
-	for at < len(c.Text) && c.classAt(at, big) == 0 {
+	for at < len(c.Text) && c.classAt(at) == 0 {
 		at = c.after(at)
 	}
 	return at
 }
 
-func (c *Composer) wordBack(at int, big bool) int {
-	for at > 0 && c.classAt(c.before(at), big) == 0 {
+func (c *Composer) wordBack(at int) int {
+	for at > 0 && c.classAt(c.before(at)) == 0 {
 		at = c.before(at)
 	}
 	if at == 0 {
 		return 0
 	}
-	for is := c.classAt(c.before(at), big); at > 0 && c.classAt(c.before(at), big) == is; {
+	for is := c.classAt(c.before(at)); at > 0 && c.classAt(c.before(at)) == is; {
 		at = c.before(at)
 	}
 	return at
@@ -500,14 +365,14 @@ func (c *Composer) wordBack(at int, big bool) int {
 
 // wordEnd is behind the end of the word at a place, or of the next one; here: of this one
 // even where it ends here.
-func (c *Composer) wordEnd(at int, big, here bool) int {
+func (c *Composer) wordEnd(at int, here bool) int {
 	if !here {
 		at = c.after(at)
 	}
-	for at < len(c.Text) && c.classAt(at, big) == 0 {
+	for at < len(c.Text) && c.classAt(at) == 0 {
 		at = c.after(at)
 	}
-	for is := c.classAt(at, big); at < len(c.Text) && c.classAt(at, big) == is; {
+	for is := c.classAt(at); at < len(c.Text) && c.classAt(at) == is; {
 		at = c.after(at)
 	}
 	return at
@@ -516,14 +381,14 @@ func (c *Composer) wordEnd(at int, big, here bool) int {
 // word is the word under the cursor; around: with the space behind it.
 func (c *Composer) word(around bool) (from, to int) {
 	from, to = c.Cursor, c.Cursor
-	is := c.classAt(from, false)
-	for from > c.lineStart() && c.classAt(c.before(from), false) == is {
+	is := c.classAt(from)
+	for from > c.lineStart() && c.classAt(c.before(from)) == is {
 		from = c.before(from)
 	}
-	for to < c.lineEnd() && c.classAt(to, false) == is {
+	for to < c.lineEnd() && c.classAt(to) == is {
 		to = c.after(to)
 	}
-	for around && to < c.lineEnd() && c.classAt(to, false) == 0 {
+	for around && to < c.lineEnd() && c.classAt(to) == 0 {
 		to = c.after(to)
 	}
 	return from, to

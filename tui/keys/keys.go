@@ -40,7 +40,6 @@ const (
 	Undo       Action = "undo"
 	Redo       Action = "redo"
 	Yank       Action = "yank"
-	YankOlder  Action = "yank older"
 	Suspend    Action = "suspend"
 	Leave      Action = "leave"
 	Above      Action = "block above"

@@ -68,7 +68,6 @@ func standard() []Binding {
 		{InComposer, []string{"ctrl+k"}, CutRight, "delete to the end of the line"},
 		{InComposer, []string{"ctrl+_", "ctrl+-", "ctrl+shift+-"}, Undo, "undo the last change of the text"},
 		{InComposer, []string{"alt+_", "alt+-", "alt+shift+-", "ctrl+shift+z"}, Redo, "redo what was undone"},
-		{InComposer, []string{"alt+y"}, YankOlder, "insert the text that was cut last; again: what was cut before it"},
 		{InComposer, []string{"ctrl+r"}, Earlier, "search the messages that were sent from this folder, in earlier sessions too"},
 		{InComposer, []string{"ctrl+g"}, Editor, "edit the message in $VISUAL or $EDITOR"},
 		{InComposer, []string{"ctrl+v"}, Clipboard, "paste the clipboard: an image, which a terminal does not paste, else its text"},
