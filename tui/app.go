@@ -85,7 +85,6 @@ type keyboard struct {
 	keys   *keys.Table
 	stirs  int       // counts what restarts the wait of a question (grace.go)
 	quitAt time.Time // of the last key that would have quit
-	burst  burst
 	answer answering
 }
 

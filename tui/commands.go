@@ -109,6 +109,7 @@ func (m *app) commands() slash.Commands {
 		{Name: "context", Help: "what fills the model's context, and what /compact would gain", Run: shows(func() part.Overlay { return fill.Page(s.Keys, e.Context) }), Waits: true, Missing: e.Context == nil},
 		{Name: "copy", Takes: "[N]", Help: "copy the last answer, or its N-th block of code", Run: func(which string) part.Intent { return copyAnswer(&m.transcript, which) }},
 		{Name: "find", Takes: "[text]", Help: "find a text in the whole transcript", Run: on(findText)},
+		{Name: "again", Help: "ask the model, in place of the answer of an earlier session that was shown", Run: on(again), Waits: true, Missing: o.Again == nil},
 		{Name: "undo", Help: "undo what the last turn changed, after a preview", Run: m.undo, Missing: o.Undo == nil && !e.OnDraft},
 		{Name: "draft", Takes: "[keep | drop]", Help: "work on a draft of your files; on one: show what changed, keep or drop it", Run: m.draft, Waits: true, Missing: e.Draft == nil && !e.OnDraft},
 		{Name: "rewind", Help: "go back to before one of your messages: the conversation, files, or both", Run: func(string) part.Intent { return rewind.Show(m.rewinds(), o.Rewind) }, Missing: o.Rewind == nil},

@@ -147,6 +147,7 @@ func offers(t *testing.T, w, h int) (*rig, *offered) {
 	r.app.offer(Options{
 		Still: true, Home: "/home/ada",
 		Models: fakeModels{f}, Sessions: fakeSessions{f}, Undo: fakeUndo{f}, Background: fakeBackground{f}, Images: fakeImages{f},
+		Again:   func(context.Context) error { return f.err },
 		Compact: func(_ context.Context, focus string) error { f.focus = focus; return f.err },
 	})
 	r.emit(session())

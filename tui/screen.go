@@ -249,7 +249,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	m := s.newApp(alone)
 	m.offers.Look.few, m.offers.Look.none = profile == colorprofile.ANSI, profile < colorprofile.ANSI
 	m.theme = m.offers.Look.on(true)
-	m.burst.gap, m.answer.hold = burstGap, answerHold
+	m.answer.hold = answerHold
 	if s.opt.Writing.Vim {
 		m.composer.UseVim()
 	}

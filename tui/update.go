@@ -125,13 +125,6 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case answerMsg:
 		cmd := giveAnswer(m, msg.at)
 		return tea.Batch(cmd, m.stir())
-	case againMsg:
-		if m.recalled.held != "" && msg.at == m.recalled.number {
-			return m.again()
-		}
-	case heldMsg:
-		cmd := endBurst(m, msg.at)
-		return tea.Batch(cmd, m.stir())
 	case quietMsg:
 		quiet(m, msg)
 	case tickMsg:

@@ -48,7 +48,6 @@ const (
 	SendBack   Action = "background"
 	Plan       Action = "plan"
 	Help       Action = "help"
-	Again      Action = "again"
 	Toggle     Action = "toggle"
 	Arm        Action = "arm"
 	LineUp     Action = "line up"
