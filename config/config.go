@@ -50,9 +50,7 @@ type Config struct {
 	// Models holds the [models.NAME] tables.
 	Models map[string]*ModelSettings `toml:"models.NAME"`
 	// Bound is the [keys] table: the keys of each action that it names.
-	Bound map[string]*[]string `toml:"keys.NAME"`
-	// Themes is the [themes] table: colours by role.
-	Themes     map[string]*map[string]string `toml:"themes.NAME"`
+	Bound      map[string]*[]string `toml:"keys.NAME"`
 	Extensions Extensions
 	// MCP is the [mcp] table.
 	MCP mcp `toml:"mcp"`
@@ -182,10 +180,9 @@ type TUI struct {
 	Vim bool `toml:"vim"`
 	// Theme names the colours.
 	Theme string `toml:"theme"`
-	// Notify and Progress are how the person is called back; Title sets the terminal's.
-	Notify   string `toml:"notify"`
-	Progress string `toml:"progress"`
-	Title    bool   `toml:"title"`
+	// Notify is how the person is called back; Title sets the terminal's.
+	Notify string `toml:"notify"`
+	Title  bool   `toml:"title"`
 	// StatusCommand prints the footer; empty: codeagent's own.
 	StatusCommand string `toml:"status_command"`
 }

@@ -233,12 +233,6 @@ func (m *app) draw() tea.View {
 	m.rows = lines[:min(len(lines), m.height)]
 	v := tea.View{Content: strings.Join(mark.Lines(m.selection.mark(m.rows)), "\n"), AltScreen: true}
 	v.WindowTitle, v.ReportFocus = m.calls.TitleText(), m.calls.Notify != "" && m.calls.Notify != attention.Off
-	if shown, stopped := m.calls.Bar(); shown {
-		v.ProgressBar = tea.NewProgressBar(tea.ProgressBarIndeterminate, 0)
-		if stopped {
-			v.ProgressBar = tea.NewProgressBar(tea.ProgressBarWarning, 100)
-		}
-	}
 	if m.offers.Mouse {
 		v.MouseMode = tea.MouseModeCellMotion
 	}
@@ -342,7 +336,7 @@ func blockHints(m *app) (hints [][]paint.Span) {
 	hint := func(key, does string) {
 		hints = append(hints, []paint.Span{paint.Accent.Span("  " + key), paint.Dim.Span(" " + does)})
 	}
-	if does := m.transcript.Deed(m.canvas()); does != "" {
+	if does := m.transcript.Deed(); does != "" {
 		hint(m.keys.Name(keys.InBlock, keys.Open), does)
 	}
 	hint(m.keys.Name(keys.InBlock, keys.Copy), "copies")

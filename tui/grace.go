@@ -98,7 +98,7 @@ func settleAnswer(m *app, k tea.Key) (cmd tea.Cmd, handled bool) {
 	if m.answer.key == nil {
 		return nil, holdEarly(m, k)
 	}
-	quick := m.now().Sub(m.answer.at) <= pasteGap
+	quick := m.answer.hold > 0 && m.now().Sub(m.answer.at) <= pasteGap
 	switch again := m.answer.about == m.docks.Front() && m.answer.about.Has(k.Keystroke()); {
 	case k.Code == tea.KeyEscape, k.Code == tea.KeyBackspace, m.keys.Find(k, keys.Everywhere) == keys.Interrupt:
 		dropHeld(m)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"codeagent/internal/short"
 	"codeagent/tui/keys"
 	"codeagent/tui/paint"
 	"codeagent/tui/part"
@@ -59,10 +60,17 @@ func (all Commands) Called(text string) (c Command, argument string, ok bool) {
 func (all Commands) Unknown(text string) string {
 	word, _, _ := strings.Cut(text, " ")
 	name, slash := strings.CutPrefix(word, "/")
-	near := all.nearest(name)
+	var names []string
+	for _, c := range all {
+		names = append(names, c.Name)
+	}
+	near := ""
+	if len(name) > 3 {
+		near = short.Nearest(name, names)
+	}
 	_, alone := partOf(text)
 	switch {
-	case slash && near != "":
+	case slash && near != "" && near != name:
 		return "no command /" + name + "; /" + near + " is one"
 	case alone:
 		return "no command /" + name + "; /help lists them"
@@ -77,24 +85,6 @@ func partOf(text string) (string, bool) {
 		return "", false
 	}
 	return name, true
-}
-
-// nearest is the command whose name of four letters or more differs from name in one letter, or in the order
-// of two; "": none.
-func (all Commands) nearest(name string) string {
-	for _, c := range all {
-		a, b := c.Name, name
-		for a != "" && b != "" && a[0] == b[0] {
-			a, b = a[1:], b[1:]
-		}
-		for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
-			a, b = a[:len(a)-1], b[:len(b)-1]
-		}
-		if n := len(a) + len(b); len(name) > 3 && (n == 1 || n == 2 && len(a) == 1 || n == 4 && len(a) == 2 && a[0] == b[1] && a[1] == b[0]) {
-			return c.Name
-		}
-	}
-	return ""
 }
 
 // choices are the commands whose names begin with the typed text, then those described by a word that does. all is
