@@ -220,7 +220,7 @@ var rooms = []room{
 	{path: "tui/fill", floor: 3, imports: []string{"tui/keys", "tui/page", "tui/paint"}, pure: true},
 	{path: "tui/home", floor: 3, imports: []string{"event", "internal/short", "tui/paint"}, pure: true},
 	{path: "tui/page", floor: 3, imports: []string{"internal/short", "tui/keys", "tui/paint", "tui/part"}, pure: true},
-	{path: "tui/reader", floor: 3, imports: []string{"internal/short", "tui/composer", "tui/keys", "tui/paint", "tui/part", "tui/transcript"}, pure: true},
+	{path: "tui/reader", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint", "tui/part", "tui/transcript"}, pure: true},
 	{path: "tui/undoing", floor: 3, imports: []string{"event", "internal/short", "tui/diff", "tui/lists", "tui/page", "tui/paint", "tui/part", "tui/transcript"}, pure: true},
 	{path: "tui/trying", floor: 3, imports: []string{"event", "internal/short", "internal/visible", "sandbox", "tui/diff", "tui/page", "tui/paint", "tui/part", "tui/picker"}, pure: true},
 	{path: "tui/lines", floor: 3, imports: []string{"tui/form", "tui/keys", "tui/page", "tui/paint", "tui/part", "tui/picker", "tui/question", "tui/slash", "tui/transcript"}, pure: true, libraries: []string{"github.com/charmbracelet/x/ansi"}},

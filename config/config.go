@@ -183,8 +183,6 @@ type TUI struct {
 	// Notify is how the person is called back; Title sets the terminal's.
 	Notify string `toml:"notify"`
 	Title  bool   `toml:"title"`
-	// StatusCommand prints the footer; empty: codeagent's own.
-	StatusCommand string `toml:"status_command"`
 }
 
 // compaction is the [context] table.

@@ -321,8 +321,6 @@ var settings = []setting{
 		doc: "How you are called when a question waits or a turn has ended while the terminal does not have the focus; where the terminal does not report that, while you have pressed no key for 30 seconds. `bell`, or a desktop notification (`osc9`: iTerm2, WezTerm, Ghostty, kitty, foot). `auto`: what the terminal is known to take, else the bell."},
 	{key: "tui.title", often: true, def: "true",
 		doc: "The terminal's title names the folder, with `●` while the model works and `?` while a question waits. `false` leaves the title alone."},
-	{key: "tui.status_command",
-		doc: "A shell command whose first line the footer shows in place of model, folder and tokens; sandbox and approval policy stay. It runs at the start and after each turn, in the sandbox: it writes nothing, reaches no network and has two seconds. `CODEAGENT_MODEL`, `_FOLDER`, `_BRANCH`, `_SANDBOX`, `_APPROVALS`, `_CONTEXT` (percent), `_INPUT_TOKENS`, `_OUTPUT_TOKENS` and `_COST` are set."},
 	{key: "keys.NAME",
 		doc: "The keys of the action NAME on the screen, such as `message-newline = [\"ctrl+j\", \"f2\"]`; `/keys` and `codeagent help keys` list the names. `[]` takes its keys away. A key that then means two things in one place is an error."},
 	{key: "providers.NAME.base_url", valid: validURL,

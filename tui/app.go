@@ -336,7 +336,7 @@ func blockHints(m *app) (hints [][]paint.Span) {
 	hint := func(key, does string) {
 		hints = append(hints, []paint.Span{paint.Accent.Span("  " + key), paint.Dim.Span(" " + does)})
 	}
-	if does := m.transcript.Deed(); does != "" {
+	if does := m.transcript.Deed(m.canvas()); does != "" {
 		hint(m.keys.Name(keys.InBlock, keys.Open), does)
 	}
 	hint(m.keys.Name(keys.InBlock, keys.Copy), "copies")

@@ -34,9 +34,8 @@ import (
 type Extras struct {
 	// Diff, Sandbox, Doctor and Skills return pages to read.
 	Diff, Sandbox, Doctor, Skills func(ctx context.Context) (string, error)
-	// Feedback and Export write a file, Keep copies the files of the session's own /tmp to a folder, or to
-	// the workspace. They take what follows their names, and say where the files are.
-	Feedback, Export, Keep func(ctx context.Context, argument string) (words string, err error)
+	// Export writes a file, Keep copies the files of the session's own /tmp to a folder, or to the workspace. They take what follows their names, and say where the files are.
+	Export, Keep func(ctx context.Context, argument string) (words string, err error)
 	// Fresh and Fork make the program begin a session, or resume a copy of this one, after
 	// the screen has ended.
 	Fresh, Fork func(ctx context.Context) error
@@ -137,7 +136,6 @@ func (m *app) commands() slash.Commands {
 		{Name: "keep", Takes: "[folder]", Help: "copy the files of the session's own /tmp to the workspace, or to a folder", Run: notes(e.Keep), Missing: e.Keep == nil},
 		{Name: "keys", Help: "the keys, and their names for [keys] in the settings", Run: drawn("Keys", func(t *paint.Theme, w int) []string { return slash.Names(t, w, s.Keys) })},
 		{Name: "doctor", Help: "what this machine enforces, found by trying it", Run: text("Doctor", e.Doctor, words), Missing: e.Doctor == nil},
-		{Name: "feedback", Help: "write a file with version, doctor and settings, without secrets and content", Run: notes(e.Feedback), Missing: e.Feedback == nil},
 		{Name: "quit", Help: "leave codeagent; so does /exit", Run: func(string) part.Intent { return part.Quit{} }},
 	}
 }

@@ -25,7 +25,6 @@ import (
 	"codeagent/internal/environ"
 	"codeagent/mcp/inquiry"
 	"codeagent/tui/clipboard"
-	"codeagent/tui/footer"
 	"codeagent/tui/form"
 	"codeagent/tui/home"
 	"codeagent/tui/lists"
@@ -86,8 +85,8 @@ type Options struct {
 	Sessions   lists.Sessions
 	Undo       undoing.Turns
 	Background lists.Background
-	// Surroundings are for the footer; nil: it has no branch.
-	Surroundings footer.Surroundings
+	// Branch returns what is checked out in the session's folder, "" without a repository; nil: the footer has none.
+	Branch func(ctx context.Context) string
 	// Opening is what the first entry shows beside the session.
 	Opening home.Facts
 	// Permissions is for /permissions; nil: it shows only what was asked.

@@ -260,7 +260,7 @@ func (m *app) scroll(by int) {
 
 // lookAround has the footer look at the folder.
 func (m *app) lookAround() tea.Cmd {
-	return m.do(m.facts.Look(m.offers.Surroundings, m.modes.Policy, m.modes.Approvals))
+	return m.do(m.facts.Look(m.offers.Branch))
 }
 
 // lookHome finds what the first entry shows, once.

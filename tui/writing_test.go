@@ -175,7 +175,7 @@ func TestCommandOfThePerson(t *testing.T) {
 
 // TestFoldedPasteIsNoCommand: what a chip hides is sent as a message, and neither run nor called.
 func TestFoldedPasteIsNoCommand(t *testing.T) {
-	for _, begins := range []string{"!rm -rf .\n", "/feedback\n", "/export x\n", "/quit " + strings.Repeat("x", 3000)} {
+	for _, begins := range []string{"!rm -rf .\n", "/status\n", "/export x\n", "/quit " + strings.Repeat("x", 3000)} {
 		r := newRig(t, 70, 20)
 		var ran []string
 		r.app.offers.Writing.Run = func(_ context.Context, command string) error { ran = append(ran, command); return nil }

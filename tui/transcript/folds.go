@@ -51,12 +51,9 @@ func (t *list) Toggle(c Canvas) bool {
 }
 
 // Deed says what Toggle does to the chosen entry: "opens" or "folds", and "" for nothing.
-func (t *list) Deed() string {
-	if t.chosen == nil {
-		return ""
-	}
-	switch o, ok := t.chosen.body.(opener); {
-	case !ok || !o.Foldable():
+func (t *list) Deed(c Canvas) string {
+	switch i := slices.Index(t.entries, t.chosen); {
+	case i < 0 || !t.foldable(i, c):
 		return ""
 	case t.chosen.open:
 		return "folds"
