@@ -43,10 +43,8 @@ const maxLine = 4 << 10
 // of a Reader goes on from where the Reader is.
 type Reader struct {
 	of *language
-	// open is the string or comment that the last line left open, -1 for a tag; nil:
-	// nothing.
+	// open is the string or comment that the last line left open; nil: nothing.
 	open *quote
-	tag  bool // the last line left a tag open
 }
 
 // For is the reader for a language by the name that stands behind a fence, else the
@@ -122,16 +120,13 @@ func (s *scan) run() {
 	l := s.r.of
 	if s.r.open != nil {
 		s.finish(s.r.open)
-	} else if l.key != 0 && !s.r.tag {
+	} else if l.key != 0 {
 		s.key()
 	}
 	for s.at < len(s.line) {
 		rest := s.line[s.at:]
 		switch {
-		case l.markup && s.markup(rest):
 		case s.comment(rest), s.quoted(rest):
-		case l.markup && !s.r.tag:
-			s.one(Plain)
 		case digit(rest[0]):
 			s.number(rest)
 		case s.letter(rest):
@@ -150,9 +145,6 @@ func (s *scan) one(c Class) {
 
 // comment takes a comment up to the end of the line.
 func (s *scan) comment(rest string) bool {
-	if s.r.of.markup {
-		return false
-	}
 	for _, mark := range s.r.of.comments {
 		if !strings.HasPrefix(rest, mark) {
 			continue
@@ -171,7 +163,7 @@ func (s *scan) comment(rest string) bool {
 func (s *scan) quoted(rest string) bool {
 	for i := range s.r.of.quotes {
 		q := &s.r.of.quotes[i]
-		if !strings.HasPrefix(rest, q.from) || s.r.of.markup && !s.r.tag && !q.comment {
+		if !strings.HasPrefix(rest, q.from) {
 			continue
 		}
 		if q.char && !charLiteral(rest) {
@@ -273,40 +265,8 @@ func (s *scan) word(rest string) {
 		class = Name
 	case l.types && word[0] >= 'A' && word[0] <= 'Z':
 		class = Name
-	case l.markup: // an attribute within a tag
-		class = Name
 	}
 	s.emit(s.at+n, class)
-}
-
-// markup takes the beginning or the end of a tag.
-func (s *scan) markup(rest string) bool {
-	switch {
-	case strings.HasPrefix(rest, "<!--"):
-		return false
-	case !s.r.tag && rest[0] == '<' && len(rest) > 1:
-		n := 1 + strings.IndexFunc(rest[1:], func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/!?:-_", r)
-		})
-		if n == 0 {
-			n = len(rest)
-		}
-		if n == 1 {
-			return false
-		}
-		s.emit(s.at+n, Keyword)
-		s.r.tag = true
-		return true
-	case s.r.tag && rest[0] == '>':
-		s.emit(s.at+1, Keyword)
-		s.r.tag = false
-		return true
-	case s.r.tag && (strings.HasPrefix(rest, "/>") || strings.HasPrefix(rest, "?>")):
-		s.emit(s.at+2, Keyword)
-		s.r.tag = false
-		return true
-	}
-	return false
 }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }

@@ -35,7 +35,7 @@ func TestLanguages(t *testing.T) {
 		{"json", "{\"k\": [true, \"v\", 1]}", " fff   kkkk  sss  n  "},
 		{"yaml", "- name: \"x\" # c\n  on:\n  url: http://h", "  ffff  sss ###\n  ff \n  fff "},
 		{"toml", "[a.b]\nkey = 'v'", "kkkkk\nfff   sss"},
-		{"html", "<a href=\"x\">it's</a><!-- c -->", "kk ffff sssk    kkkk##########"},
+		{"html", "<a href=\"x\">it's</a><!-- c -->", "        sss         ##########"},
 		{"diff", "@@ -1 +1 @@\n-a\n+b\n c", "fffffffffff\ndd\naa\n  "},
 		{"sql", "SELECT 'it' FROM t -- c", "kkkkkk ssss kkkk   ####"},
 		{"nosuch", "func", "    "},

@@ -19,8 +19,8 @@ type language struct {
 	key                             byte
 	stringKeys, tightKeys, sections bool
 	// fold: keywords in any case. calls: a word before ( is a name. types: a capitalized
-	// word is a name. markup: keywords and strings stand in tags.
-	fold, calls, types, markup bool
+	// word is a name.
+	fold, calls, types bool
 	// lines classes whole lines, instead of all that.
 	lines func(string) Class
 
@@ -163,7 +163,7 @@ func table() []*language {
 			keywords: "ifeq ifneq ifdef ifndef else endif include define endef export override .PHONY"},
 		{names: "css scss sass less", comments: slashes, quotes: []quote{block, double, single}, key: ':', letters: "-@", calls: true,
 			keywords: "@media @import @font-face @keyframes @supports @layer @use @mixin @include @if @else @for @each @function @return !important inherit initial unset none auto"},
-		{names: "html xml svg xhtml rss plist htm", markup: true, quotes: []quote{{from: "<!--", to: "-->", long: true, comment: true}, {from: `"`, to: `"`, long: true}, {from: "'", to: "'", long: true}}, letters: "-:"},
+		{names: "html xml svg xhtml rss plist htm", quotes: []quote{{from: "<!--", to: "-->", long: true, comment: true}, double}, letters: "-:"},
 		{names: "diff patch udiff", lines: diffLine},
 	}
 }

@@ -79,7 +79,6 @@ func standard() []Binding {
 		{InRule, []string{"enter"}, Send, "save the rule and answer yes; the text can be edited like a message"},
 		{InRule, []string{"ctrl+o"}, Toggle, "show the TOML that is saved, to edit it, or the sentence alone"},
 		{InRule, []string{"tab"}, RuleScope, "let it hold everywhere, or in this project"},
-		{InRule, []string{"shift+tab"}, RuleExpiry, "let it expire after a day, a week, a month, three months, or never"},
 		{InRule, []string{"esc"}, Back, "go back to the question; nothing is saved"},
 
 		{InForm, []string{"enter"}, Send, "to the next field; after the last one send the answers"},

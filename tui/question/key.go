@@ -80,8 +80,6 @@ func (q *Question) ruleKey(k keys.Key) (part.Intent, bool) {
 		return nil, true
 	case keys.RuleScope:
 		r.ToggleScope()
-	case keys.RuleExpiry:
-		r.nextExpiry(q.now())
 	case keys.Toggle:
 		r.Toggle()
 		return nil, true

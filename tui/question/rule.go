@@ -3,7 +3,6 @@ package question
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"codeagent/approvals"
 	"codeagent/approvals/rules"
@@ -14,8 +13,8 @@ import (
 )
 
 // Rule is the rule that the answer "always" would save, while the person reads and edits it: first
-// a sentence that is computed from it, on demand its text. The text is what is saved, whole: scope
-// and expiry are lines of it.
+// a sentence that is computed from it, on demand its text. The text is what is saved, whole: the scope
+// is a line of it.
 type Rule struct {
 	// Text is the rule.
 	Text composer.Composer
@@ -26,7 +25,6 @@ type Rule struct {
 	lasting      *approvals.Lasting
 	keys         *keys.Table
 	width        int // of the text on the last drawing
-	days         int // until it expires, as set by a key; 0: no such line
 	problem      string
 	// checking: the text is being checked for saving.
 	checking bool
@@ -40,9 +38,6 @@ type Rule struct {
 	all   []string
 	lines int // of all, those of the sentence
 }
-
-// expiries are the days that a key cycles through.
-var expiries = []int{0, 1, 7, 30, 90}
 
 // openRule shows the rule of the answer "always".
 func (q *Question) openRule() {
@@ -121,15 +116,6 @@ func (r *Rule) ToggleScope() {
 			return
 		}
 	}
-}
-
-// nextExpiry sets the last day on which the rule holds: another number of days from now, or none.
-func (r *Rule) nextExpiry(now time.Time) {
-	line := ""
-	if r.days = expiries[(slices.Index(expiries, r.days)+1)%len(expiries)]; r.days > 0 {
-		line = "expires = " + now.AddDate(0, 0, r.days).Format(time.DateOnly)
-	}
-	r.set(withLine(r.Text.Value(), "expires", line))
 }
 
 // withLine returns the text with line in each table instead of what sets key; "": without it.
@@ -224,7 +210,7 @@ func (r *Rule) foot(t *paint.Theme, w int, until []paint.Span) (out []string) {
 	for _, h := range []struct {
 		do   keys.Action
 		does string
-	}{{keys.Send, " saves"}, {keys.Back, " back"}, {keys.Toggle, toggle}, {keys.RuleScope, " scope"}, {keys.RuleExpiry, " expiry"}} {
+	}{{keys.Send, " saves"}, {keys.Back, " back"}, {keys.Toggle, toggle}, {keys.RuleScope, " scope"}} {
 		hints = append(hints, paint.Accent.Span("   "+r.keys.Name(keys.InRule, h.do)), paint.Dim.Span(h.does))
 	}
 	if w < paint.Narrow {
