@@ -19,9 +19,8 @@ type Host interface {
 	// Open opens a session and joins it with face, to which it replays the conversation if
 	// o.Replay. Nothing of two sessions is shared.
 	Open(ctx context.Context, o OpenRequest, face Face) (Session, error)
-	// List returns the saved sessions of a folder, or of all with "", last used first, and what
-	// to call it with for the next ones ("": there are no more).
-	List(ctx context.Context, folder, cursor string) (list []SavedSession, next string, err error)
+	// List returns the saved sessions of a folder, or of all with "", last used first.
+	List(ctx context.Context, folder string) ([]SavedSession, error)
 	// Delete removes a saved session.
 	Delete(ctx context.Context, id string) error
 }

@@ -55,10 +55,8 @@ func (h *fakeHost) Open(_ context.Context, o OpenRequest, face Face) (Session, e
 	return &fakeSession{host: h, face: face, id: id, values: map[string]string{"mode": "a", "fast": "a", "model": "a"}}, nil
 }
 
-func (h *fakeHost) List(context.Context, string, string) ([]SavedSession, string, error) {
-	return nil, "", nil
-}
-func (h *fakeHost) Delete(context.Context, string) error { return nil }
+func (h *fakeHost) List(context.Context, string) ([]SavedSession, error) { return nil, nil }
+func (h *fakeHost) Delete(context.Context, string) error                 { return nil }
 
 type fakeSession struct {
 	host   *fakeHost

@@ -191,8 +191,7 @@ type savedSession struct {
 }
 
 type listParams struct {
-	Cwd    string `json:"cwd"`
-	Cursor string `json:"cursor"`
+	Cwd string `json:"cwd"`
 }
 
 func (s *server) listSessions(m jsonrpc.Message, p listParams) *Error {
@@ -200,14 +199,13 @@ func (s *server) listSessions(m jsonrpc.Message, p listParams) *Error {
 		return errorf(codeParams, "%q is not an absolute path", p.Cwd)
 	}
 	s.start(m, func(ctx context.Context) (any, error) {
-		list, next, err := s.host.List(ctx, p.Cwd, p.Cursor)
+		list, err := s.host.List(ctx, p.Cwd)
 		if err != nil {
 			return nil, err
 		}
 		out := struct {
-			Sessions   []savedSession `json:"sessions"`
-			NextCursor string         `json:"nextCursor,omitempty"`
-		}{[]savedSession{}, next}
+			Sessions []savedSession `json:"sessions"`
+		}{[]savedSession{}}
 		for _, one := range list {
 			out.Sessions = append(out.Sessions, savedSession{one.ID, one.Folder, one.Title, one.Updated})
 		}

@@ -17,7 +17,6 @@ import (
 	"errors"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
@@ -55,10 +54,8 @@ type File struct {
 }
 
 const (
-	// Patience is how long a call waits for reports on what it changed, and impatience how long if the
-	// last ones were late.
-	Patience   = time.Second
-	impatience = Patience / 4
+	// Patience is how long a call waits for reports on what it changed.
+	Patience = time.Second
 	// roundTime is what a round may take at most: a server that does not read or answer is ended.
 	roundTime = time.Minute
 	// reportTime is how long a round waits for reports. A server first reads the whole workspace, and some
@@ -87,7 +84,6 @@ type Client struct {
 	all   sync.WaitGroup // of the goroutine of the rounds
 	queue chan change
 	news  chan struct{} // holds one element after a report, or when a change waits
-	late  atomic.Bool   // the last reports were late
 
 	// The rounds alone use these.
 	run      *run // nil: no server runs
@@ -186,18 +182,11 @@ func (c *Client) wake() {
 	}
 }
 
-// Wait waits for a channel of Check until ctx ends, or for a shorter time if the last reports were late.
+// Wait waits for a channel of Check until ctx ends.
 func (c *Client) Wait(ctx context.Context, answered <-chan struct{}) {
-	if c.late.Load() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, impatience)
-		defer cancel()
-	}
 	select {
 	case <-answered:
-		c.late.Store(false)
 	case <-ctx.Done():
-		c.late.Store(true)
 	}
 }
 

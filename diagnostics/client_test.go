@@ -9,27 +9,6 @@ import (
 	"time"
 )
 
-// TestWait: a call waits a second for a server, and a quarter of one if the last reports were late.
-func TestWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &Client{}
-		never, now := make(chan struct{}), make(chan struct{})
-		close(now)
-		for i, step := range []struct {
-			of   chan struct{}
-			want time.Duration
-		}{{never, time.Second}, {never, time.Second / 4}, {now, 0}, {never, time.Second}} {
-			begun := time.Now()
-			soon, cancel := context.WithTimeout(t.Context(), Patience)
-			c.Wait(soon, step.of)
-			cancel()
-			if took := time.Since(begun); took != step.want {
-				t.Errorf("%d: waited %v, want %v", i, took, step.want)
-			}
-		}
-	})
-}
-
 // TestIdle: a server that is not used ends, which is no failure, and the next change starts it again. One that
 // is silent ends too, three times, and is not started again.
 func TestIdle(t *testing.T) {

@@ -24,8 +24,6 @@ type Answer struct {
 	Words []string
 	// Warnings are for the user.
 	Warnings []string
-
-	once []string // warnings that are shown once
 }
 
 func (a *Answer) join(b Answer) {
@@ -116,13 +114,11 @@ func (o output) answer(h Hook) (a Answer) {
 		decision, reason = r.Behavior, r.Message
 	}
 	switch decision {
-	case "", "none", "defer":
+	case "", "none", "defer", "allow", "approve": // a hook can only deny, ask and add words
 	case "deny", "block":
 		a = denied(h, reason)
 	case "ask":
 		a.Asks = []string{h.name() + ": " + cmp.Or(plain(reason), "it gives no reason")}
-	case "allow", "approve":
-		a.once = append(a.once, "it answers "+decision+", which changes nothing: a hook can only deny, ask and add words")
 	default:
 		a = denied(h, "it gives the unknown decision "+short.Quote(decision, 40))
 	}

@@ -12,7 +12,6 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"codeagent/internal/short"
@@ -145,7 +144,6 @@ type Options struct {
 // Set is the hooks of a session. The nil Set has none. It is safe for concurrent use.
 type Set struct {
 	opts Options
-	once sync.Map // notices that are shown once, by their text
 }
 
 // New returns the set, or nil without hooks. Each hook is compiled.
@@ -177,11 +175,6 @@ func (s *Set) Fire(ctx context.Context, in Input) (out Answer) {
 				return out // the turn ends; its own reason counts
 			}
 			a := answerOf(h, ended)
-			for _, text := range a.once {
-				if _, said := s.once.LoadOrStore(h.Place+text, true); !said {
-					a.Warnings = append(a.Warnings, text)
-				}
-			}
 			for i, text := range a.Warnings {
 				a.Warnings[i] = h.name() + ": " + text
 			}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"codeagent/acp"
@@ -87,20 +86,13 @@ func inWords(err error) error {
 	return err
 }
 
-// listed is how many sessions a page of the list has.
-const listed = 50
+// listed bounds the list of sessions.
+const listed = 1000
 
-func (h *host) List(ctx context.Context, folder, cursor string) ([]acp.SavedSession, string, error) {
-	skip := 0
-	if cursor != "" {
-		var err error
-		if skip, err = strconv.Atoi(cursor); err != nil || skip < 0 {
-			return nil, "", acp.Invalid(errors.New("the cursor is not one of codeagent"))
-		}
-	}
+func (h *host) List(ctx context.Context, folder string) ([]acp.SavedSession, error) {
 	store, err := sessionscmd.Store(h.stdio)
 	if err != nil {
-		return nil, "", inWords(err)
+		return nil, inWords(err)
 	}
 	here := folder
 	if folder != "" {
@@ -111,26 +103,22 @@ func (h *host) List(ctx context.Context, folder, cursor string) ([]acp.SavedSess
 		}
 	}
 	var out []acp.SavedSession
-	seen := 0
 	for sum, err := range store.List() {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return nil, "", inWords(cli.StorageError(err))
+			return nil, inWords(cli.StorageError(err))
 		}
 		if sum.Folder == "" || here != "" && sum.Folder != here {
 			continue
 		}
-		if seen++; seen <= skip {
-			continue
-		}
 		if len(out) == listed {
-			return out, strconv.Itoa(seen - 1), nil
+			break
 		}
 		out = append(out, acp.SavedSession{ID: sum.ID, Folder: cmp.Or(folder, sum.Folder), Title: sum.Name(), Updated: sum.Used.UTC().Format(time.RFC3339)})
 	}
-	return out, "", nil
+	return out, nil
 }
 
 func (h *host) Delete(_ context.Context, id string) error {
