@@ -379,8 +379,6 @@ type Finding struct {
 	// Severity is critical, high, medium or low.
 	Severity string
 	Message  string
-	// Note says why File or Line cannot be right; empty: they are.
-	Note string
 }
 
 // Refusal is one permission that was refused because nobody could be asked.

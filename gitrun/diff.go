@@ -3,7 +3,6 @@ package gitrun
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -98,8 +97,8 @@ func (g *Git) complete(ctx context.Context, c Change, overrides []string) error 
 	return nil
 }
 
-// sides returns the git command that shows c. more are further options of it.
-func (g *Git) sides(ctx context.Context, c Change, overrides []string, more ...string) ([]string, error) {
+// sides returns the git command that shows c.
+func (g *Git) sides(ctx context.Context, c Change, overrides []string) ([]string, error) {
 	command, side := []string{"diff"}, "HEAD"
 	switch {
 	case c.Commit != "":
@@ -118,7 +117,7 @@ func (g *Git) sides(ctx context.Context, c Change, overrides []string, more ...s
 			side = strings.TrimSpace(empty)
 		}
 	}
-	return slices.Concat(command, plainDiff, more, []string{"--end-of-options", side, "--"}), nil
+	return slices.Concat(command, plainDiff, []string{"--end-of-options", side, "--"}), nil
 }
 
 // untracked lists the files that git neither tracks nor ignores. A repository inside of this one
@@ -193,67 +192,4 @@ func shown(name string) string {
 		return q
 	}
 	return name
-}
-
-// Lines returns how many lines files have on the new side of c: 0 for one that c removes, and no
-// entry for one that c does not change. Paths start at Top.
-func (g *Git) Lines(ctx context.Context, c Change, files []string) (map[string]int, error) {
-	overrides, err := g.emptied(ctx, c.Top)
-	if err != nil {
-		return nil, err
-	}
-	only := []string{"--name-only", "-z"}
-	if c.Commit != "" {
-		only = append(only, "--format=") // without the message
-	}
-	args, err := g.sides(ctx, c, overrides, only...)
-	if err != nil {
-		return nil, err
-	}
-	out, cut, err := g.whole(ctx, c.Top, overrides, maxPaths, args...)
-	changed := paths(out, cut)
-	if err == nil && c.Commit == "" {
-		var others []string
-		var more bool
-		others, more, err = g.untracked(ctx, c.Top, overrides)
-		changed, cut = append(changed, others...), cut || more
-	}
-	if err != nil {
-		return nil, err
-	}
-	if cut {
-		return nil, errors.New("the change has too many files")
-	}
-	lines := map[string]int{}
-	for _, name := range files {
-		if !odd(name) && slices.Contains(changed, name) {
-			lines[name] = 0
-		}
-	}
-	return lines, g.count(ctx, c, overrides, lines)
-}
-
-// count sets the number of lines of each file.
-func (g *Git) count(ctx context.Context, c Change, overrides []string, lines map[string]int) error {
-	if len(lines) == 0 {
-		return nil
-	}
-	args, prefix := []string{"grep", "-a", "-c", "-z", "--no-color", "--no-textconv", "-F", "-e", ""}, ""
-	if c.Commit == "" {
-		args = append(args, "--untracked")
-	} else {
-		args, prefix = append(args, c.Commit), c.Commit+":"
-	}
-	args = append(args, "--")
-	for name := range lines {
-		args = append(args, name)
-	}
-	out, _, err := g.whole(ctx, c.Top, overrides, maxPaths, args...)
-	for line := range strings.Lines(out) {
-		name, number, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
-		if n, err := strconv.Atoi(number); err == nil {
-			lines[strings.TrimPrefix(name, prefix)] = n
-		}
-	}
-	return err
 }

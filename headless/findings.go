@@ -14,7 +14,6 @@ type finding struct {
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`
 	Severity string `json:"severity,omitempty"`
-	Note     string `json:"note,omitempty"`
 }
 
 // Findings prints what a review found, before the end of its turn is emitted: one item each, or a
@@ -27,7 +26,7 @@ func (p *Printer) Findings(list []event.Finding) {
 			p.write([]byte(FindingText(f)))
 			continue
 		}
-		for _, ln := range p.json.completed(&item{Type: "finding", Message: f.Message, finding: finding{f.File, f.Line, f.Severity, f.Note}}) {
+		for _, ln := range p.json.completed(&item{Type: "finding", Message: f.Message, finding: finding{f.File, f.Line, f.Severity}}) {
 			p.write(p.json.marshal(ln))
 		}
 	}
@@ -43,9 +42,5 @@ func FindingText(f event.Finding) string {
 	if f.Line > 0 {
 		where += fmt.Sprintf(":%d", f.Line)
 	}
-	text := f.Message
-	if f.Note != "" {
-		text += "\n(" + f.Note + ")"
-	}
-	return visible.Log(where+": "+f.Severity+": "+strings.ReplaceAll(visible.Text(text), "\n", "\n  | ")) + "\n"
+	return visible.Log(where+": "+f.Severity+": "+strings.ReplaceAll(visible.Text(f.Message), "\n", "\n  | ")) + "\n"
 }

@@ -20,7 +20,7 @@ type reportFindingsArguments struct {
 }
 
 type findingArguments struct {
-	File     string `json:"file" jsonschema:"The path as the diff has it."`
+	File     string `json:"file" jsonschema:"The path from the top of the repository: as the diff has it, without a/ or b/."`
 	Line     int    `json:"line,omitempty" jsonschema:"The line in the new version of the file. Leave it out if the finding is about the whole file or about a line that is gone."`
 	Severity string `json:"severity" jsonschema:"How bad it is."`
 	Message  string `json:"message" jsonschema:"What is wrong, for which input or in which situation it fails, and how to mend it."`
@@ -37,7 +37,7 @@ const (
 )
 
 type reportFindingsTool struct {
-	findings func(context.Context, []event.Finding) []event.Finding
+	findings func([]event.Finding)
 }
 
 func (t *reportFindingsTool) plan(a reportFindingsArguments) (*call, error) {
@@ -46,15 +46,9 @@ func (t *reportFindingsTool) plan(a reportFindingsArguments) (*call, error) {
 		return nil, err
 	}
 	title := "report " + short.Count(len(list), "finding")
-	return &call{action: approvals.Action{Tool: "report_findings", Kind: word.KindRead, Title: title}, run: func(ctx context.Context, _ sandbox.Policy, _ Stage) (Result, error) {
-		var b strings.Builder
-		fmt.Fprintf(&b, "The report has %s now.", short.Count(len(list), "finding"))
-		for i, f := range t.findings(ctx, list) {
-			if f.Note != "" {
-				fmt.Fprintf(&b, "\nfindings[%d]: %s. If that is a mistake of yours, report all findings again, with this one corrected.", i, f.Note)
-			}
-		}
-		return done(b.String(), title), nil
+	return &call{action: approvals.Action{Tool: "report_findings", Kind: word.KindRead, Title: title}, run: func(context.Context, sandbox.Policy, Stage) (Result, error) {
+		t.findings(list)
+		return done(fmt.Sprintf("The report has %s now.", short.Count(len(list), "finding")), title), nil
 	}}, nil
 }
 

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -35,12 +34,7 @@ func TestReportFindings(t *testing.T) {
 		t.Error("it is offered without a review")
 	}
 	var got []event.Finding
-	tool := reportFindingsTool{func(_ context.Context, list []event.Finding) []event.Finding {
-		got = list
-		marked := append([]event.Finding{}, list...)
-		marked[1].Note = "b.go has 2 lines"
-		return marked
-	}}
+	tool := reportFindingsTool{func(list []event.Finding) { got = list }}
 	call, err := tool.plan(reportFindingsArguments{[]findingArguments{{"a.go", 3, "High", "m"}, {"b.go", 9, "low", "n"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +44,7 @@ func TestReportFindings(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("%v: %s", err, d)
 	}
-	if !strings.Contains(r.Text, "2 findings") || !strings.Contains(r.Text, "findings[1]: b.go has 2 lines.") || strings.Contains(r.Text, "findings[0]") {
+	if !strings.Contains(r.Text, "2 findings") {
 		t.Errorf("%q", r.Text)
 	}
 }

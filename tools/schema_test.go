@@ -2,7 +2,6 @@ package tools
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -43,7 +42,7 @@ var argumentTypes = map[string]any{
 }
 
 // every is the options with which every tool is offered.
-var every = Options{Helpers: true, Findings: func(_ context.Context, list []event.Finding) []event.Finding { return list }}
+var every = Options{Helpers: true, Findings: func([]event.Finding) {}}
 
 // TestPageNamesTools: the page of settings names each tool of a session, which a user may hide.
 func TestPageNamesTools(t *testing.T) {

@@ -210,9 +210,8 @@ type Options struct {
 	// Outside reports whether the model may ask to run a command outside the sandbox. Nil means that
 	// it may.
 	Outside func() bool
-	// Findings takes all findings of a review and returns them as they are kept: File as it is
-	// printed, and Note set where File or Line cannot be right. Nil: there is no tool for it.
-	Findings func(context.Context, []event.Finding) []event.Finding
+	// Findings takes all findings of a review. Nil: it is no review.
+	Findings func([]event.Finding)
 	// Unsaved returns the text of a file as an editor has it; ok is false if it is absent. Nil: no
 	// editor is asked.
 	Unsaved func(ctx context.Context, path string) (text string, ok bool)

@@ -73,7 +73,7 @@ type Scope struct {
 	// Schema is the form of answers; nil: any text.
 	Schema *agent.Schema
 	// Findings takes the findings of a review: see tools.Options. It may be nil.
-	Findings func(context.Context, []event.Finding) []event.Finding
+	Findings func([]event.Finding)
 	// KeepTemp is the folder to which files of the session's own /tmp are copied at the end of a turn.
 	KeepTemp string
 }

@@ -3,7 +3,6 @@ package execcmd
 import (
 	"context"
 	"errors"
-	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,7 +15,6 @@ import (
 	"codeagent/event/word"
 	"codeagent/gitrun"
 	"codeagent/headless"
-	"codeagent/internal/short"
 	"codeagent/prompts"
 
 	"github.com/spf13/cobra"
@@ -24,7 +22,7 @@ import (
 
 // review is the run of `codeagent review`: a prompt with a change, and a tool for the findings.
 //
-//	git -> change -> prompt -> the model reads -> report_findings -> checked -> the next report replaces it
+//	git -> change -> prompt -> the model reads -> report_findings -> the next report replaces it
 //	an answer without a call and no report yet -> it is asked for once -> still none: the run fails
 type review struct {
 	base, commit string
@@ -130,68 +128,16 @@ func (r *review) nothing(err error) {
 	r.printer.Emit(event.TurnFinished{Outcome: word.TurnDone})
 }
 
-// take replaces the findings, and marks those that cannot be right.
-func (r *review) take(ctx context.Context, list []event.Finding) []event.Finding {
-	list = r.check(ctx, list)
+// take replaces the findings. An absolute path becomes one from the top of the repository.
+func (r *review) take(list []event.Finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for i, f := range list {
+		if rel, err := filepath.Rel(r.change.Top, f.File); filepath.IsAbs(f.File) && err == nil {
+			list[i].File = rel
+		}
+	}
 	r.reported, r.findings = true, list
-	return list
-}
-
-func (r *review) check(ctx context.Context, list []event.Finding) []event.Finding {
-	var asked []string
-	for _, f := range list {
-		asked = append(asked, r.names(f.File)...)
-	}
-	lines, err := r.ws.Lines(ctx, r.change, asked)
-	out := make([]event.Finding, 0, len(list))
-	for _, f := range list {
-		names := r.names(f.File)
-		f.File = names[0]
-		switch n, name := known(lines, names); {
-		case err != nil:
-			f.Note = "not checked: " + err.Error()
-		case name == "":
-			f.Note = "the change has no such file"
-		default:
-			if f.File = name; f.Line > n {
-				f.Note = "the file has " + short.Count(n, "line")
-			}
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-// names returns what a model may mean by a path, relative to the top of the repository.
-func (r *review) names(file string) []string {
-	within := func(name string) string {
-		if rel, err := filepath.Rel(r.change.Top, name); err == nil {
-			return rel
-		}
-		return name
-	}
-	if filepath.IsAbs(file) {
-		return []string{within(filepath.Clean(file))}
-	}
-	names := []string{path.Clean(file), within(filepath.Join(r.ws.Folder, file))}
-	for _, side := range []string{"a/", "b/"} { // as in the head of a diff
-		if rest, ok := strings.CutPrefix(file, side); ok {
-			names = append(names, path.Clean(rest))
-		}
-	}
-	return names
-}
-
-// known returns the first of names that has an entry.
-func known(lines map[string]int, names []string) (int, string) {
-	for _, name := range names {
-		if n, ok := lines[name]; ok {
-			return n, name
-		}
-	}
-	return 0, ""
 }
 
 // text returns the findings as they are on stdout.

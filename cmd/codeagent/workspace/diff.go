@@ -42,8 +42,3 @@ func (ws *Workspace) ToReview(ctx context.Context, of string) (what string, c gi
 
 // ErrNothing: a change is empty.
 var ErrNothing = errors.New("there is nothing to review")
-
-// Lines returns how many lines files have on the new side of c: see gitrun.Git.Lines.
-func (ws *Workspace) Lines(ctx context.Context, c gitrun.Change, files []string) (map[string]int, error) {
-	return ws.git.Lines(ctx, c, files)
-}
