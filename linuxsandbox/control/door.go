@@ -17,9 +17,8 @@ const (
 	// DoorDatagrams and DoorStreams are bound to the addresses of the machine's name servers.
 	DoorDatagrams DoorKind = 'u'
 	DoorStreams   DoorKind = 't'
-	// DoorRelay and DoorLost accept the streams to allowed hosts.
+	// DoorRelay accepts the streams to allowed hosts.
 	DoorRelay DoorKind = 'r'
-	DoorLost  DoorKind = 'l'
 )
 
 // DoorSocket is one socket of the namespace that codeagent holds.

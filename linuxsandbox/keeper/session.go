@@ -109,34 +109,8 @@ func openDoor(resolvers []string) ([]control.DoorSocket, error) {
 		if fd, err := openAt(unix.SOCK_STREAM, netip.AddrPortFrom(addr, 1)); err == nil {
 			door = append(door, control.DoorSocket{Kind: control.DoorRelay, FD: fd})
 		}
-		if fd, err := openLost(netip.AddrPortFrom(addr, 2)); err == nil {
-			door = append(door, control.DoorSocket{Kind: control.DoorLost, FD: fd})
-		}
 	}
 	return door, nil
-}
-
-// openLost makes a socket whose queue has one place, and fills that place: a connect to it gets no
-// answer.
-func openLost(at netip.AddrPort) (int, error) {
-	fd, err := openAt(unix.SOCK_STREAM, at)
-	if err != nil {
-		return -1, err
-	}
-	domain, peer := kernelAddress(at)
-	first, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err == nil {
-		defer unix.Close(first)
-		err = unix.Listen(fd, 0)
-	}
-	if err == nil {
-		err = unix.Connect(first, peer)
-	}
-	if err != nil {
-		unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
 }
 
 // openAt makes a socket that receives what is sent to at.

@@ -129,16 +129,6 @@ func (c *Client) Cut(p *resolved.Policy) (cut int) {
 	return cut
 }
 
-// Lose connects sock to a door that never opens, like a host that does not answer.
-func (c *Client) Lose(sock, domain int, to netip.Addr) unix.Errno {
-	door := c.relay.door(domain, to, true)
-	if door == nil {
-		return unix.ETIMEDOUT
-	}
-	errno, _ := ConnectNow(sock, door)
-	return errno
-}
-
 // PeerOf is the host to which the command believes its relayed socket is connected. cookie is the
 // cookie of that socket.
 func (n *Network) PeerOf(cookie uint64) (netip.AddrPort, bool) {

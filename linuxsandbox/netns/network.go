@@ -59,8 +59,8 @@ func (n *Namespaces) Serve(o Outside) *Network {
 		switch d.Kind {
 		case control.DoorDiag:
 			s.inside.fd = d.FD
-		case control.DoorRelay, control.DoorLost:
-			s.relay.serve(d.FD, d.Kind == control.DoorLost)
+		case control.DoorRelay:
+			s.relay.serve(d.FD)
 		case control.DoorDatagrams, control.DoorStreams:
 			if at, ok := LocalAddress(d.FD); ok && at.Port() == control.NameServerPort {
 				s.servers[at.Addr()] = true

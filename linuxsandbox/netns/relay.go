@@ -45,9 +45,6 @@ type relay struct {
 type relayDoor struct {
 	at   netip.AddrPort
 	file *os.File
-	// lost means that the door's queue is full and stays full. A socket connected to it waits, as
-	// for a host that does not answer.
-	lost bool
 }
 
 // carriedKey identifies the command's socket of a stream: by its cookie or, for datagrams, by its port and their
@@ -98,25 +95,23 @@ func newRelay() *relay {
 }
 
 // serve takes over a door and accepts the sockets that brokers connect to it.
-func (r *relay) serve(fd int, lost bool) {
+func (r *relay) serve(fd int) {
 	at, ok := LocalAddress(fd)
 	if !ok {
 		unix.Close(fd)
 		return
 	}
 	file, conn := openFile(fd, "relay")
-	r.doors = append(r.doors, relayDoor{at: at, file: file, lost: lost})
-	if !lost {
-		go r.admit(conn)
-	}
+	r.doors = append(r.doors, relayDoor{at, file})
+	go r.admit(conn)
 }
 
 // door returns the address to which sockets of the domain connect in order to reach to; nil if
 // there is no such door.
-func (r *relay) door(domain int, to netip.Addr, lost bool) []byte {
+func (r *relay) door(domain int, to netip.Addr) []byte {
 	six := domain == unix.AF_INET6 && to.Is6()
 	for _, d := range r.doors {
-		if d.at.Addr().Is6() == six && d.lost == lost {
+		if d.at.Addr().Is6() == six {
 			return SocketAddress(d.at, domain)
 		}
 	}
@@ -138,7 +133,7 @@ func (r *relay) close() {
 
 // join implements Client.Join.
 func (r *relay) join(sock, domain int, c *stream) ([]byte, unix.Errno) {
-	door := r.door(domain, c.to.Addr(), false)
+	door := r.door(domain, c.to.Addr())
 	cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
 	if door == nil || err != nil {
 		return nil, unix.ENETUNREACH

@@ -176,7 +176,7 @@ def late(*a): signal.setitimer(signal.ITIMER_REAL, 0); raise Late
 signal.signal(signal.SIGALRM, late)
 try: signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02); tcp().connect((host, FULL))
 except Late: print("interrupted")
-waiting = tcp(); waiting.setblocking(False); print(say(waiting.connect, (host, FULL)), select.select([], [waiting], [], 0)[1], error(waiting))
+waiting = tcp(); waiting.setblocking(False); print(say(waiting.connect, (host, FULL)) in (110, 115), error(waiting)) # codeagent gives up after 3 s
 open("full", "w").close()
 blocked = tcp(); print(say(blocked.connect, (host, FULL)))
 `

@@ -319,8 +319,10 @@ func (s *Sockets) finishDialing(d *pendingDial) {
 		case ended, !d.n.Waits():
 		case outside && d.blocks && signalled(d.n.Thread()):
 			answer(&d.n, unix.EINTR)
+		case outside && late(d.until) && d.blocks:
+			answer(&d.n, unix.EINPROGRESS) // as the kernel does after SO_SNDTIMEO
 		case outside && late(d.until):
-			answer(&d.n, s.client.Lose(d.is.FD, d.is.Domain, d.to.Addr()))
+			answer(&d.n, unix.ETIMEDOUT)
 		default:
 			continue
 		}
