@@ -328,7 +328,8 @@ func newGate(s cli.Stdio, ws *workspace.Workspace, o Options, asked models, kept
 		options.Save = saver(ws)
 	}
 	gate = approvals.NewGate(options)
-	ws.AtClose(func() error { return ws.NoteGrants(gate.Base()) })
+	made := gate // an error clears the result
+	ws.AtClose(func() error { return ws.NoteGrants(made.Base()) })
 	gate.SetCommand(o.Command, func(g sandbox.Grant) []string {
 		flags, left := ws.Place.Flags(ws.Config, "", g, nil)
 		words := make([]string, len(flags))
