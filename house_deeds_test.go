@@ -96,7 +96,6 @@ var exceptions = []exception{
 	{"undo/look.go", []string{"unix.Fstatat", "unix.Readlinkat"}, "looks below folders that it holds open over many paths"},
 	{"undo/look_linux.go", []string{"unix.Statx"}, "when an entry of such a folder was made, which no other call says"},
 	{"exec/plain*.go", []string{"os.*"}, "the backend without a sandbox: starts what may run unconfined, and reads /proc to end what it left"},
-	{"exec/pipe.go", []string{"os.ReadDir"}, "the kernel's own list of descriptors, /dev/fd"},
 	{"cmd/codeagent/doctor/tries.go", []string{"os.Chmod", "os.WriteFile", "os.OpenFile", "os.StartProcess"}, "what doctor tries: the same call outside and inside the sandbox, on targets in a folder of its own"},
 }
 

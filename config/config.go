@@ -50,7 +50,9 @@ type Config struct {
 	// Models holds the [models.NAME] tables.
 	Models map[string]*ModelSettings `toml:"models.NAME"`
 	// Bound is the [keys] table: the keys of each action that it names.
-	Bound      map[string]*[]string `toml:"keys.NAME"`
+	Bound map[string]*[]string `toml:"keys.NAME"`
+	// Themes is the [themes] table: colours by role.
+	Themes     map[string]*map[string]string `toml:"themes.NAME"`
 	Extensions Extensions
 	// MCP is the [mcp] table.
 	MCP mcp `toml:"mcp"`
@@ -180,9 +182,12 @@ type TUI struct {
 	Vim bool `toml:"vim"`
 	// Theme names the colours.
 	Theme string `toml:"theme"`
-	// Notify is how the person is called back; Title sets the terminal's.
-	Notify string `toml:"notify"`
-	Title  bool   `toml:"title"`
+	// Notify and Progress are how the person is called back; Title sets the terminal's.
+	Notify   string `toml:"notify"`
+	Progress string `toml:"progress"`
+	Title    bool   `toml:"title"`
+	// StatusCommand prints the footer; empty: codeagent's own.
+	StatusCommand string `toml:"status_command"`
 }
 
 // compaction is the [context] table.

@@ -63,7 +63,7 @@ func TestKeptKeys(t *testing.T) {
 	}
 	// Neither a dump nor JSON shows it.
 	data, _ := json.Marshal(groq)
-	for _, text := range []string{fmt.Sprintf("%v %+v %#v", groq, groq, groq), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c), string(data), strings.Join(groq.KeyHints(none, "f"), "\n")} {
+	for _, text := range []string{fmt.Sprintf("%v %+v %#v", groq, groq, groq), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c), string(data), strings.Join(groq.KeyHints(none, "f"), "\n"), strings.Join(c.Masked(), "\n")} {
 		if strings.Contains(text, "kept-key-value") {
 			t.Errorf("the key shows: %s", text)
 		}

@@ -125,7 +125,7 @@ func (src Sources) Check(ctx context.Context, text []byte) error {
 }
 
 func newConfig() *Config {
-	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Backends: map[string]*Backend{}, Models: map[string]*ModelSettings{}, Bound: map[string]*[]string{}, Extensions: Extensions{Hooks: map[string]*[]Hook{}}, MCP: mcp{Enabled: map[string]*bool{}, Tables: map[string]*server.Settings{}}, Diagnostics: diagnostics{Switches: map[string]*bool{}, Tables: map[string]*LanguageServer{}}, sources: sources{origins: map[string]Origin{}}}
+	return &Config{Tools: map[string]*bool{}, Providers: map[string]*Provider{}, Backends: map[string]*Backend{}, Models: map[string]*ModelSettings{}, Bound: map[string]*[]string{}, Themes: map[string]*map[string]string{}, Extensions: Extensions{Hooks: map[string]*[]Hook{}}, MCP: mcp{Enabled: map[string]*bool{}, Tables: map[string]*server.Settings{}}, Diagnostics: diagnostics{Switches: map[string]*bool{}, Tables: map[string]*LanguageServer{}}, sources: sources{origins: map[string]Origin{}}}
 }
 
 func (c *Config) loadFile(ctx context.Context, name string) []error {

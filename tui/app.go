@@ -85,6 +85,7 @@ type keyboard struct {
 	keys   *keys.Table
 	stirs  int       // counts what restarts the wait of a question (grace.go)
 	quitAt time.Time // of the last key that would have quit
+	burst  burst
 	answer answering
 }
 
@@ -233,6 +234,12 @@ func (m *app) draw() tea.View {
 	m.rows = lines[:min(len(lines), m.height)]
 	v := tea.View{Content: strings.Join(mark.Lines(m.selection.mark(m.rows)), "\n"), AltScreen: true}
 	v.WindowTitle, v.ReportFocus = m.calls.TitleText(), m.calls.Notify != "" && m.calls.Notify != attention.Off
+	if shown, stopped := m.calls.Bar(); shown {
+		v.ProgressBar = tea.NewProgressBar(tea.ProgressBarIndeterminate, 0)
+		if stopped {
+			v.ProgressBar = tea.NewProgressBar(tea.ProgressBarWarning, 100)
+		}
+	}
 	if m.offers.Mouse {
 		v.MouseMode = tea.MouseModeCellMotion
 	}

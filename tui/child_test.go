@@ -45,7 +45,7 @@ func child() int {
 	}
 	var calls attention.Settings
 	if strings.Contains(mode, "calls") {
-		calls = attention.Settings{Notify: attention.OSC9, Title: true}
+		calls = attention.Settings{Notify: attention.OSC9, Title: true, Progress: attention.On}
 	}
 	var s *Screen
 	s = New(Options{

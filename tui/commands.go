@@ -34,8 +34,9 @@ import (
 type Extras struct {
 	// Diff, Sandbox, Doctor and Skills return pages to read.
 	Diff, Sandbox, Doctor, Skills func(ctx context.Context) (string, error)
-	// Export writes a file, Keep copies the files of the session's own /tmp to a folder, or to the workspace. They take what follows their names, and say where the files are.
-	Export, Keep func(ctx context.Context, argument string) (words string, err error)
+	// Feedback and Export write a file, Keep copies the files of the session's own /tmp to a folder, or to
+	// the workspace. They take what follows their names, and say where the files are.
+	Feedback, Export, Keep func(ctx context.Context, argument string) (words string, err error)
 	// Fresh and Fork make the program begin a session, or resume a copy of this one, after
 	// the screen has ended.
 	Fresh, Fork func(ctx context.Context) error
@@ -129,13 +130,13 @@ func (m *app) commands() slash.Commands {
 		{Name: "new", Help: "begin a new session; this one can be resumed", Run: leaving("/new", e.Fresh), Waits: true, Missing: e.Fresh == nil},
 		{Name: "clear", Help: "the same as /new", Run: leaving("/clear", e.Fresh), Waits: true, Missing: e.Fresh == nil},
 		{Name: "resume", Takes: "[title]", Help: "resume a session by words of its title, or choose one", Run: sessions(true), Missing: o.Sessions == nil},
-		{Name: "again", Help: "ask the model, in place of the answer of an earlier session that was shown", Run: on(again), Waits: true, Missing: o.Again == nil},
 		{Name: "fork", Help: "continue in a copy of this session", Run: leaving("/fork", e.Fork), Waits: true, Missing: e.Fork == nil},
 		{Name: "rename", Takes: "title", Help: "give this session a title", Run: func(title string) part.Intent { return rename(o.Sessions, m.facts.Session.ID, title) }, Missing: o.Sessions == nil || e.Fork == nil},
 		{Name: "export", Takes: "[file]", Help: "write this session as a Markdown page", Run: notes(e.Export), Missing: e.Export == nil},
 		{Name: "keep", Takes: "[folder]", Help: "copy the files of the session's own /tmp to the workspace, or to a folder", Run: notes(e.Keep), Missing: e.Keep == nil},
 		{Name: "keys", Help: "the keys, and their names for [keys] in the settings", Run: drawn("Keys", func(t *paint.Theme, w int) []string { return slash.Names(t, w, s.Keys) })},
 		{Name: "doctor", Help: "what this machine enforces, found by trying it", Run: text("Doctor", e.Doctor, words), Missing: e.Doctor == nil},
+		{Name: "feedback", Help: "write a file with version, doctor and settings, without secrets and content", Run: notes(e.Feedback), Missing: e.Feedback == nil},
 		{Name: "quit", Help: "leave codeagent; so does /exit", Run: func(string) part.Intent { return part.Quit{} }},
 	}
 }

@@ -57,7 +57,7 @@ func TestExtras(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.app.offers.Extras = Extras{
 		Diff: text("diff", "@@ -1 +1 @@\n-old\n+new \x1b[2J"), Sandbox: text("sandbox", "write  ~/src\n    "+strings.Repeat("word ", 14)+"unparted"), Doctor: text("doctor", "sandbox: works"), Skills: text("skills", "Skills\n  pdf \x1b[2J"),
-		Fresh: deed("fresh"), Fork: deed("fork"),
+		Feedback: words("feedback", "written to /state/feedback.md"), Fresh: deed("fresh"), Fork: deed("fork"),
 		Export: words("export", "this session is written to /work/a.md"),
 		Review: func(_ context.Context, of string) (prompts.Prompt, error) {
 			return prompts.Reviewing(of, "+x", false), problem
@@ -71,7 +71,7 @@ func TestExtras(t *testing.T) {
 	}
 	for _, c := range []struct{ command, shows string }{
 		{"/diff", "+ new ␛[2J"}, {"/sandbox", "write  ~/src"}, {"/sandbox", "\n      unparted"}, {"/doctor", "sandbox: works"}, {"/skills", "pdf ␛[2J"}, {"/keys", "message-newline"},
-		{"/export a.md", "this session is written to /work/a.md"}, {"/plan", "the model has made no plan"},
+		{"/export a.md", "this session is written to /work/a.md"}, {"/feedback", "written to /state/feedback.md"}, {"/plan", "the model has made no plan"},
 	} {
 		do(c.command)
 		r.app.fresh = false

@@ -73,7 +73,7 @@ var situations = map[string]func(r *rig){
 	},
 	"footer": func(r *rig) {
 		r.emit(session(), event.UsageUpdated{Context: 30_000, Limit: 128_000, Total: model.Usage{Input: 500_000, Output: 20_000, Cost: model.Cost{Settings: 0.7}}}, event.BackgroundChanged{Running: 1})
-		r.app.offers.Branch = func(context.Context) string { return "main" }
+		r.app.offers.Surroundings = &around{branch: "main"}
 		r.do(r.app.lookAround())
 	},
 	"footer-listed": func(r *rig) {
@@ -89,6 +89,11 @@ var situations = map[string]func(r *rig){
 				{Title: "Go \x1b[31m\u202ered", URL: "https://xn--80ak6aa92e.example/a/long/path/to/a/page/that/does/not/fit?in=one&line=of&forty=columns"},
 			},
 		}}, event.TurnFinished{Outcome: word.TurnDone})
+	},
+	"footer-own": func(r *rig) {
+		r.emit(session())
+		r.app.offers.Surroundings = &around{line: "app on main, 3 changed, tests green since 12:04, and a long rest that does not fit"}
+		r.do(r.app.lookAround())
 	},
 }
 

@@ -22,9 +22,6 @@ const grace = 700 * time.Millisecond
 // within it shows that the key began a word. Ctrl+Y arms for an answer at once.
 const answerHold = 250 * time.Millisecond
 
-// pasteGap is the greatest time between two keys of a paste, where the terminal sends it as keys.
-const pasteGap = 10 * time.Millisecond
-
 // quietMsg ends the wait that began with stir number at.
 type quietMsg struct{ at int }
 
@@ -98,7 +95,7 @@ func settleAnswer(m *app, k tea.Key) (cmd tea.Cmd, handled bool) {
 	if m.answer.key == nil {
 		return nil, holdEarly(m, k)
 	}
-	quick := m.answer.hold > 0 && m.now().Sub(m.answer.at) <= pasteGap
+	quick := m.burst.gap > 0 && m.now().Sub(m.answer.at) <= m.burst.gap
 	switch again := m.answer.about == m.docks.Front() && m.answer.about.Has(k.Keystroke()); {
 	case k.Code == tea.KeyEscape, k.Code == tea.KeyBackspace, m.keys.Find(k, keys.Everywhere) == keys.Interrupt:
 		dropHeld(m)
@@ -140,4 +137,5 @@ func typeHeld(m *app) {
 	}
 	m.docks.Disarm()
 	m.composer.Typed(keys.Typed(k))
+	m.burst.last, m.burst.text = m.now(), true
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"codeagent/tui/keys"
 	"codeagent/tui/lists"
 	"codeagent/tui/paint"
+	"codeagent/tui/palette"
 	"codeagent/tui/part"
 	"codeagent/tui/picker"
 )
@@ -19,8 +21,10 @@ const Auto = "auto"
 // Look chooses the colours, and how the person is called back. The zero value follows the
 // terminal, and calls nobody.
 type Look struct {
-	// Theme is Auto, or the name of a palette.
+	// Theme is Auto, a name of Own, or a built-in palette's.
 	Theme string
+	// Own are the person's palettes.
+	Own map[string]palette.Palette
 	// Attention says how the person is called back.
 	Attention attention.Settings
 	// Chosen keeps a theme that the person chose for the next session of this run; nil: none follows.
@@ -29,15 +33,38 @@ type Look struct {
 	few, none bool
 }
 
+// Check reports a theme that is not known.
+func (l Look) Check() error {
+	if l.Theme != "" && !slices.Contains(l.names(), l.Theme) {
+		return fmt.Errorf("theme %q is not one of %s", l.Theme, strings.Join(l.names(), ", "))
+	}
+	return nil
+}
+
 // names are the themes to choose from.
-var names = []string{Auto, paint.Light, paint.Dark, paint.ANSI}
+func (l Look) names() []string {
+	names := []string{Auto, palette.Light, palette.Dark, palette.ANSI}
+	for _, name := range slices.Sorted(maps.Keys(l.Own)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // on is the theme on a dark or a light background.
 func (l Look) on(dark bool) *paint.Theme {
-	if (l.Theme == Auto || l.Theme == "") && l.few {
-		return paint.New(dark, paint.ANSI)
+	if own, ok := l.Own[l.Theme]; ok {
+		return paint.New(dark, own)
 	}
-	return paint.New(dark, l.Theme)
+	name := l.Theme
+	if (name == Auto || name == "") && l.few {
+		name = palette.ANSI
+	}
+	if p, ok := palette.Named(name); ok {
+		return paint.New(dark, p)
+	}
+	return paint.New(dark)
 }
 
 // themes is /theme: it uses the named theme, or lists the themes.
@@ -53,7 +80,7 @@ func (m *app) themes(name string) part.Intent {
 		return m.useTheme(name, keep)
 	})
 	var rows []picker.Row
-	for _, n := range names {
+	for _, n := range look.names() {
 		rows = append(rows, picker.Row{Id: n, Text: n, Mark: n == look.Theme || n == Auto && look.Theme == ""})
 	}
 	p.Fill(rows)
@@ -63,8 +90,8 @@ func (m *app) themes(name string) part.Intent {
 func (m *app) useTheme(name string, keep lists.Keep) part.Intent {
 	look := m.offers.Look
 	look.Theme = name
-	if !slices.Contains(names, name) {
-		return part.Say(fmt.Sprintf("theme %q is not one of %s", name, strings.Join(names, ", ")))
+	if err := look.Check(); err != nil {
+		return part.Say(err.Error())
 	}
 	m.offers.Look = look
 	if look.Chosen != nil {

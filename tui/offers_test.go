@@ -147,7 +147,6 @@ func offers(t *testing.T, w, h int) (*rig, *offered) {
 	r.app.offer(Options{
 		Still: true, Home: "/home/ada",
 		Models: fakeModels{f}, Sessions: fakeSessions{f}, Undo: fakeUndo{f}, Background: fakeBackground{f}, Images: fakeImages{f},
-		Again:   func(context.Context) error { return f.err },
 		Compact: func(_ context.Context, focus string) error { f.focus = focus; return f.err },
 	})
 	r.emit(session())
@@ -162,7 +161,7 @@ func everythingOffered(t *testing.T) *app {
 	deed := func(context.Context) error { return nil }
 	r.app.offers.Rewind = &pastMessages{}
 	r.app.offers.Extras = Extras{
-		Diff: page, Sandbox: page, Doctor: page, Skills: page, Export: words, Keep: words, Fresh: deed, Fork: deed, Draft: deed,
+		Diff: page, Sandbox: page, Doctor: page, Skills: page, Feedback: words, Export: words, Keep: words, Fresh: deed, Fork: deed, Draft: deed,
 		Review: func(context.Context, string) (prompts.Prompt, error) { return prompts.Prompt{}, nil }, Servers: &fakeServers{}, Effort: func(context.Context, string) error { return nil }, Context: func(context.Context) (fill.Context, error) { return fill.Context{}, nil },
 		Settings: func(context.Context) ([]settings.Setting, error) { return nil, nil }, Setting: func(context.Context, string, string) (string, error) { return "", nil },
 		Memory: memory.List{Add: func(context.Context, string, string) (string, error) { return "", nil }},

@@ -7,12 +7,20 @@ import (
 
 	"codeagent/event"
 	"codeagent/model"
+	"codeagent/tui/footer"
+	"codeagent/tui/tuitest"
 )
 
-// around is a folder with that branch.
+// around are surroundings that note what they were told.
 type around struct {
-	branch string
-	looks  int
+	branch, line string
+	told         []footer.Standing
+}
+
+func (a *around) Branch(context.Context) string { return a.branch }
+func (a *around) Line(_ context.Context, s footer.Standing) string {
+	a.told = append(a.told, s)
+	return a.line
 }
 
 func (r *rig) footer() string {
@@ -20,10 +28,10 @@ func (r *rig) footer() string {
 	return lines[len(lines)-1]
 }
 
-// inPlace is a screen whose session has begun, in a folder.
+// inPlace is a screen whose session has begun, in surroundings.
 func inPlace(t *testing.T, w int, a *around) *rig {
 	r := newRig(t, w, 20)
-	r.app.offers.Branch = func(context.Context) string { a.looks++; return a.branch }
+	r.app.offers.Surroundings = a
 	r.app.box.post(session())
 	r.do(r.send(inboxMsg{}))
 	return r
@@ -51,8 +59,8 @@ func TestFooterNamesTheBranch(t *testing.T) {
 		r.do(r.send(turnDoneMsg{}))
 	}
 	r.do(first)
-	if !strings.Contains(r.footer(), "(feature/xxx") || a.looks != 3 {
-		t.Errorf("looked %d times: %q", a.looks, r.footer())
+	if !strings.Contains(r.footer(), "(feature/xxx") || len(a.told) != 3 {
+		t.Errorf("looked %d times: %q", len(a.told), r.footer())
 	}
 }
 
@@ -91,6 +99,30 @@ func TestFooterShowsTheCost(t *testing.T) {
 	free.has("1000 in, 0 cached, 0 out since the session was resumed")
 	free.lacks("cost")
 	free.lacks("$")
+}
+
+// The footer of the person's own keeps what codeagent says of the sandbox, whatever the
+// command prints.
+func TestStatusCommandsLine(t *testing.T) {
+	a := &around{branch: "main", line: "\x1b[31mmine\x1b[0m main"}
+	r := inPlace(t, 100, a)
+	if got := r.footer(); !strings.HasPrefix(got, "  mine main  ") || !strings.HasSuffix(got, "  workspace-write · accept edits · ▲ 1 not enforced") {
+		t.Errorf("%q", got)
+	}
+	if s := a.told[0]; s.Model != "scripted-1" || s.Branch != "main" || s.Folder != "/home/ada/src/app" || s.Sandbox != "workspace-write" || s.Approvals != "on-request" || s.Context != -1 {
+		t.Errorf("it got %+v", s)
+	}
+	for _, nasty := range append(tuitest.Nasty(), strings.Repeat("▲ all enforced ", 50)) {
+		for _, w := range []int{30, 80} {
+			r := inPlace(t, w, &around{branch: nasty, line: nasty})
+			if got := r.footer(); !strings.Contains(got, "workspace-write") {
+				t.Errorf("%q leaves %q", nasty, got)
+			}
+			for line := range strings.SplitSeq(r.app.View().Content, "\n") {
+				tuitest.Harmless(t, line)
+			}
+		}
+	}
 }
 
 func TestNoThemeWithoutColours(t *testing.T) {

@@ -29,6 +29,9 @@ func (m *app) key(k tea.Key) tea.Cmd {
 	if cmd, handled := settleAnswer(m, k); handled {
 		return cmd
 	}
+	if cmd, handled := holdAgain(m, k); handled {
+		return cmd
+	}
 	if k.Keystroke() != "ctrl+c" && k.Keystroke() != "ctrl+d" {
 		m.hint.text, m.quitAt = "", time.Time{}
 	}
@@ -51,6 +54,9 @@ func (m *app) key(k tea.Key) tea.Cmd {
 			return m.do(intent)
 		}
 		return m.common(m.keys.Find(k, keys.Everywhere))
+	}
+	if cmd, handled := joinBurst(m, k); handled {
+		return cmd
 	}
 	if m.composer.Empty() {
 		if intent, handled := m.transcript.Key(k, m.keys, m.canvas()); handled {
@@ -288,6 +294,9 @@ func tooLong(m *app) bool {
 // where it is.
 func deedOf(m *app, said message.Message) (run func() tea.Cmd, stays bool) {
 	text := strings.TrimSpace(said.Text)
+	if m.asksAgain(text) { // where messages are lines
+		return m.again, false
+	}
 	if len(said.Pastes) > 0 && strings.HasPrefix(text, strings.TrimSpace(said.Pastes[0])) {
 		return nil, false // what a chip hides is no command
 	}

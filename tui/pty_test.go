@@ -316,7 +316,7 @@ func TestRealTermination(t *testing.T) {
 }
 
 // Who looks at another window is called for a question and for the end of a turn, once
-// each, and the title says what goes on. All is taken back at the end.
+// each, and the title and the progress say what goes on. All is taken back at the end.
 func TestRealCallsBack(t *testing.T) {
 	const asks, ended = "\x1b]9;codeagent has a question · app\x1b\\", "\x1b]9;codeagent finished · app\x1b\\"
 	term := start(t, "still calls", 80, 30)
@@ -332,6 +332,7 @@ func TestRealCallsBack(t *testing.T) {
 	term.Write("ask\r")
 	term.WaitWritten(asks)
 	term.WaitWritten("\x1b]2;? app · codeagent\a")
+	term.WaitWritten("\x1b]9;4;4;100\a")
 	term.WaitFor("Tab adds a note")
 	term.Write("n")
 	term.WaitFor("no, because:")
@@ -348,7 +349,7 @@ func TestRealCallsBack(t *testing.T) {
 			t.Errorf("%q was written %d times", once, n)
 		}
 	}
-	for on, off := range map[string]string{"\x1b[?1004h": "\x1b[?1004l", "\x1b]2;": "\x1b[23;2t"} {
+	for on, off := range map[string]string{"\x1b[?1004h": "\x1b[?1004l", "\x1b]2;": "\x1b[23;2t", "\x1b]9;4;3": "\x1b]9;4;0"} {
 		if strings.LastIndex(raw, off) < strings.LastIndex(raw, on) {
 			t.Errorf("%q is left on", on)
 		}

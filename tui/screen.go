@@ -25,6 +25,7 @@ import (
 	"codeagent/internal/environ"
 	"codeagent/mcp/inquiry"
 	"codeagent/tui/clipboard"
+	"codeagent/tui/footer"
 	"codeagent/tui/form"
 	"codeagent/tui/home"
 	"codeagent/tui/lists"
@@ -85,8 +86,8 @@ type Options struct {
 	Sessions   lists.Sessions
 	Undo       undoing.Turns
 	Background lists.Background
-	// Branch returns what is checked out in the session's folder, "" without a repository; nil: the footer has none.
-	Branch func(ctx context.Context) string
+	// Surroundings are for the footer; nil: it has no branch.
+	Surroundings footer.Surroundings
 	// Opening is what the first entry shows beside the session.
 	Opening home.Facts
 	// Permissions is for /permissions; nil: it shows only what was asked.
@@ -248,7 +249,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	m := s.newApp(alone)
 	m.offers.Look.few, m.offers.Look.none = profile == colorprofile.ANSI, profile < colorprofile.ANSI
 	m.theme = m.offers.Look.on(true)
-	m.answer.hold = answerHold
+	m.burst.gap, m.answer.hold = burstGap, answerHold
 	if s.opt.Writing.Vim {
 		m.composer.UseVim()
 	}

@@ -30,7 +30,7 @@ type waiting struct {
 
 func newTypist(t *testing.T) *typist {
 	y := &typist{rig: newRig(t, 100, 40)}
-	y.app.answer.hold = answerHold
+	y.app.burst.gap, y.app.answer.hold = burstGap, answerHold
 	y.app.after = func(d time.Duration, msg func(time.Time) tea.Msg) tea.Cmd {
 		y.timers = append(y.timers, waiting{y.clock.Add(d), msg})
 		return nil
@@ -127,7 +127,7 @@ func TestTypingLosesAndAnswersNothing(t *testing.T) {
 		y.pass(time.Second)
 		got := strings.Join(y.turns, "\n") + "\n" + y.app.composer.Value()
 		for _, said := range y.app.box.waiting() {
-			got += "\n" + said.Text
+			got += said.Text
 		}
 		if squeeze(got) != squeeze(y.typed.String()) {
 			t.Errorf("seed %d: typed\n%s\nand got\n%s", seed, y.typed.String(), got)
@@ -178,8 +178,8 @@ func TestAnswersWaitForWhatFollows(t *testing.T) {
 		{"Esc takes it back", func(y *typist) { y.press("1"); y.rig.press("esc"); y.pass(answerHold) }, "", ""},
 		{"Backspace takes it back", func(y *typist) { y.press("1"); y.rig.press("backspace"); y.pass(answerHold) }, "", ""},
 		{"Ctrl+C takes it back", func(y *typist) { y.press("1"); y.rig.press("ctrl+c"); y.pass(answerHold) }, "", ""},
-		{"a paste that comes as keys", func(y *typist) { y.press("1"); y.press("enter"); y.press("x"); y.pass(answerHold) }, "", "x"},
-		{"a key of another kind", func(y *typist) { y.press("1"); y.pass(2 * pasteGap); y.rig.press("pgup") }, "once", ""},
+		{"a paste that comes as keys", func(y *typist) { y.press("1"); y.press("enter"); y.press("x"); y.pass(answerHold) }, "", "1\nx"},
+		{"a key of another kind", func(y *typist) { y.press("1"); y.pass(2 * burstGap); y.rig.press("pgup") }, "once", ""},
 		{"Ctrl+Y answers at once", func(y *typist) { y.rig.press("ctrl+y"); y.press("1") }, "once", ""},
 		{"a paste follows", func(y *typist) { y.press("1"); y.send(tea.PasteMsg{Content: "0 times"}); y.pass(answerHold) }, "", "10 times"},
 		{"the question is gone", func(y *typist) { y.press("n"); y.close(0); y.pass(answerHold) }, "", "n"},
@@ -230,12 +230,12 @@ func TestAnAnswerThatFollowsAnother(t *testing.T) {
 		{"repeated after a pause", func(y *typist) { early(y); y.pass(time.Second); y.press("1"); y.pass(answerHold) }, "once", "", false},
 		{"repeated too early", func(y *typist) { early(y); early(y); y.pass(time.Second); y.press("1"); y.pass(answerHold) }, "once", "", false},
 		{"another answer after a pause", func(y *typist) { early(y); y.pass(time.Second); y.press("2"); y.pass(answerHold) }, "session", "", false},
-		{"Ctrl+Y", func(y *typist) { early(y); y.pass(2 * pasteGap); y.rig.press("ctrl+y"); y.press("1") }, "once", "", false},
+		{"Ctrl+Y", func(y *typist) { early(y); y.pass(2 * burstGap); y.rig.press("ctrl+y"); y.press("1") }, "once", "", false},
 		{"a word", func(y *typist) { early(y); y.press("s"); y.press("t"); y.pass(time.Second) }, "", "1st", false},
 		{"a word after a pause", func(y *typist) { early(y); y.pass(time.Second); y.press("x"); y.pass(time.Second) }, "", "1x", false},
 		{"Backspace", func(y *typist) { early(y); y.rig.press("backspace"); y.pass(time.Second) }, "", "", false},
 		{"a paste", func(y *typist) { early(y); y.send(tea.PasteMsg{Content: "0 times"}) }, "", "10 times", false},
-		{"as keys, quickly", func(y *typist) { early(y); y.press("enter"); y.press("x"); y.pass(time.Second) }, "", "x", false},
+		{"as keys, quickly", func(y *typist) { early(y); y.press("enter"); y.press("x"); y.pass(time.Second) }, "", "1\nx", false},
 		{"text is there", func(y *typist) { y.press("x"); early(y); y.pass(time.Second) }, "", "x1", false},
 		{"no answer of it", func(y *typist) { y.pass(100 * time.Millisecond); y.press("3"); y.pass(time.Second) }, "", "3", false},
 	} {

@@ -125,6 +125,13 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case answerMsg:
 		cmd := giveAnswer(m, msg.at)
 		return tea.Batch(cmd, m.stir())
+	case againMsg:
+		if m.recalled.held != "" && msg.at == m.recalled.number {
+			return m.again()
+		}
+	case heldMsg:
+		cmd := endBurst(m, msg.at)
+		return tea.Batch(cmd, m.stir())
 	case quietMsg:
 		quiet(m, msg)
 	case tickMsg:
@@ -260,7 +267,7 @@ func (m *app) scroll(by int) {
 
 // lookAround has the footer look at the folder.
 func (m *app) lookAround() tea.Cmd {
-	return m.do(m.facts.Look(m.offers.Branch))
+	return m.do(m.facts.Look(m.offers.Surroundings, m.modes.Policy, m.modes.Approvals))
 }
 
 // lookHome finds what the first entry shows, once.

@@ -50,7 +50,8 @@ func TestWritingScreens(t *testing.T) {
 			typed(r, "/plan")
 			r.settle(r.press("enter"))
 		},
-		"keys": func(r *rig) { typed(r, "/keys"); r.settle(r.press("enter")) },
+		"keys":     func(r *rig) { typed(r, "/keys"); r.settle(r.press("enter")) },
+		"feedback": func(r *rig) { typed(r, "/feedback"); r.settle(r.press("enter")) },
 		"review-nothing": func(r *rig) {
 			typed(r, "/review")
 			r.settle(r.press("enter"))
@@ -67,6 +68,9 @@ func TestWritingScreens(t *testing.T) {
 				e := &r.app.offers.Extras
 				e.Diff = func(context.Context) (string, error) {
 					return "diff --git a/src/parser.go b/src/parser.go\n--- a/src/parser.go\n+++ b/src/parser.go\n@@ -1,2 +1,2 @@\n package x\n-\told := 1\n+\tchanged := 2 // with a comment that is long enough to need a second row on a narrow screen\n", nil
+				}
+				e.Feedback = func(context.Context, string) (string, error) {
+					return "written to /home/ada/.local/state/codeagent/feedback-20260102-030405.md\nIt has no content of the conversation and no keys. Nothing was sent: read it, and send it yourself.", nil
 				}
 				e.Review = func(context.Context, string) (prompts.Prompt, error) {
 					return prompts.Prompt{}, fmt.Errorf("the uncommitted changes: there is nothing to review")

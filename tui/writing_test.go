@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -33,6 +34,68 @@ func commandsIn(msg tea.Msg) []tea.Cmd {
 		return batch
 	}
 	return sequenceOf(msg)
+}
+
+// burstRig takes keys that come gap apart.
+func burstRig(t *testing.T) (r *rig, at func(gap time.Duration, keys ...string)) {
+	r = newRig(t, 60, 20)
+	r.app.burst.gap = burstGap
+	r.app.after = func(_ time.Duration, msg func(time.Time) tea.Msg) tea.Cmd {
+		return func() tea.Msg { return msg(r.clock) }
+	}
+	return r, func(gap time.Duration, keys ...string) {
+		for _, k := range keys {
+			r.clock = r.clock.Add(gap)
+			r.press(k)
+		}
+	}
+}
+
+// TestPasteAsKeys: a line break among keys that come as fast as a paste sends nothing, and
+// an Enter that nothing follows sends.
+func TestPasteAsKeys(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		do         func(r *rig, at func(time.Duration, ...string))
+		text, sent string
+	}{
+		{"a paste of two lines", func(r *rig, at func(time.Duration, ...string)) {
+			at(time.Millisecond, "a", "b", "enter", "c", "d")
+		}, "ab\ncd", ""},
+		{"empty lines and a tab in it", func(r *rig, at func(time.Duration, ...string)) {
+			at(time.Millisecond, "a", "enter", "enter", "tab", "b")
+		}, "a\n\n\tb", ""},
+		{"a paste that ends with a line break", func(r *rig, at func(time.Duration, ...string)) {
+			at(time.Millisecond, "a", "enter", "b", "enter")
+		}, "a\nb\n", ""},
+		{"Enter after the paste", func(r *rig, at func(time.Duration, ...string)) {
+			at(time.Millisecond, "a", "enter", "b", "enter")
+			at(time.Second, "enter")
+		}, "", "a\nb\n"},
+		{"typed by hand", func(r *rig, at func(time.Duration, ...string)) {
+			at(80*time.Millisecond, "a", "b", "enter")
+		}, "", "ab"},
+		{"a line and Enter at once", func(r *rig, at func(time.Duration, ...string)) {
+			at(time.Millisecond, "a", "b", "enter")
+			r.send(heldMsg{r.app.burst.number})
+		}, "", "ab"},
+		{"an Enter that was held and then Ctrl+E", func(r *rig, at func(time.Duration, ...string)) {
+			at(time.Millisecond, "a", "b", "enter", "ctrl+e", "c")
+		}, "c", "ab"},
+		{"a held Enter is taken once", func(r *rig, at func(time.Duration, ...string)) {
+			at(time.Millisecond, "a", "enter", "b")
+			r.send(heldMsg{r.app.burst.number})
+		}, "a\nb", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, at := burstRig(t)
+			c.do(r, at)
+			sent := strings.Join(r.turns, "|")
+			if got := r.app.composer.Value(); got != c.text || sent != c.sent {
+				t.Errorf("the text is %q and %q was sent, want %q and %q", got, sent, c.text, c.sent)
+			}
+		})
+	}
 }
 
 // keptMessages is a History in memory.
@@ -175,7 +238,7 @@ func TestCommandOfThePerson(t *testing.T) {
 
 // TestFoldedPasteIsNoCommand: what a chip hides is sent as a message, and neither run nor called.
 func TestFoldedPasteIsNoCommand(t *testing.T) {
-	for _, begins := range []string{"!rm -rf .\n", "/status\n", "/export x\n", "/quit " + strings.Repeat("x", 3000)} {
+	for _, begins := range []string{"!rm -rf .\n", "/feedback\n", "/export x\n", "/quit " + strings.Repeat("x", 3000)} {
 		r := newRig(t, 70, 20)
 		var ran []string
 		r.app.offers.Writing.Run = func(_ context.Context, command string) error { ran = append(ran, command); return nil }

@@ -109,6 +109,8 @@ func TestSetupOnTheScreen(t *testing.T) {
 	term.WaitFor("the kept key")
 	term.Write("\x1b")
 	term.WaitGone("the kept key")
+	term.Write("/feedback\r")
+	term.WaitFor("Nothing was sent")
 	term.Write("/model\r")
 	term.WaitFor("Another provider, or a key")
 	term.WaitFor("Tab another provider")

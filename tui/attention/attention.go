@@ -1,5 +1,5 @@
 // Package attention calls the person back who looks elsewhere: a bell or a notification
-// when a question waits or a turn has ended, the terminal's title. It
+// when a question waits or a turn has ended, the terminal's title, its progress. It
 // performs no IO: it says what to write. Start with Attention.Look.
 package attention
 
@@ -12,29 +12,40 @@ import (
 
 // Settings are what the person chose. The zero value calls nobody.
 type Settings struct {
-	// Notify is Auto, Bell, OSC9 or Off.
-	Notify string
+	// Notify is Auto, Bell, OSC9, OSC777 or Off; Progress is Auto, On or Off.
+	Notify, Progress string
 	// Title: the terminal's title says what codeagent does.
 	Title bool
 }
 
 // How the person is called.
 const (
-	Auto = "auto"
-	Off  = "off"
-	Bell = "bell"
-	OSC9 = "osc9"
+	Auto   = "auto"
+	Off    = "off"
+	On     = "on"
+	Bell   = "bell"
+	OSC9   = "osc9"
+	OSC777 = "osc777"
 )
 
 // For replaces Auto by what the terminal of this environment is known to take. What a
-// terminal does not know could be printed as text.
+// terminal does not know could be printed as text, or shown as a wrong notification.
 func (s Settings) For(env func(string) string) Settings {
 	program, term := env("TERM_PROGRAM"), env("TERM")
 	inside := env("TMUX") != "" || env("STY") != "" || strings.HasPrefix(term, "screen") || strings.HasPrefix(term, "tmux")
 	if s.Notify == Auto {
-		s.Notify = Bell
-		if !inside && (program == "iTerm.app" || program == "WezTerm" || program == "ghostty" || term == "xterm-kitty" || strings.HasPrefix(term, "foot")) {
+		switch s.Notify = Bell; {
+		case inside:
+		case program == "iTerm.app" || program == "WezTerm" || program == "ghostty" || term == "xterm-kitty" || strings.HasPrefix(term, "foot"):
 			s.Notify = OSC9
+		case strings.HasPrefix(term, "rxvt"):
+			s.Notify = OSC777
+		}
+	}
+	if s.Progress == Auto {
+		s.Progress = Off
+		if !inside && (env("WT_SESSION") != "" || env("ConEmuANSI") == "ON" || program == "ghostty" || program == "WezTerm") {
+			s.Progress = On
 		}
 	}
 	return s
@@ -97,6 +108,8 @@ func (a *Attention) Look(s State, now time.Time) (sequence string) {
 		return "\a"
 	case OSC9:
 		return "\x1b]9;codeagent " + words + "\x1b\\"
+	case OSC777:
+		return "\x1b]777;notify;codeagent;" + words + "\x1b\\"
 	}
 	return ""
 }
@@ -117,6 +130,11 @@ func (a *Attention) TitleText() string {
 		return "● " + words
 	}
 	return words
+}
+
+// Bar reports whether the terminal shows progress, and whether a question stops it.
+func (a *Attention) Bar() (shown, stopped bool) {
+	return a.Progress == On && (a.last.Working || a.last.Asks != nil), a.last.Asks != nil
 }
 
 // shown is a name without anything that a terminal could obey, and without what

@@ -46,27 +46,31 @@ func TestOnlyWhoIsAwayIsCalled(t *testing.T) {
 }
 
 func TestSequencesOfTerminals(t *testing.T) {
-	for _, c := range []struct{ env, notify string }{
-		{"TERM=xterm-256color", Bell},
-		{"TERM=xterm-256color TERM_PROGRAM=iTerm.app", OSC9},
-		{"TERM=tmux-256color TERM_PROGRAM=ghostty TMUX=/tmp/x", Bell},
-		{"TERM=screen-256color TERM_PROGRAM=WezTerm", Bell},
-		{"", Bell},
+	for _, c := range []struct{ env, notify, progress string }{
+		{"TERM=xterm-256color", Bell, Off},
+		{"TERM=xterm-256color TERM_PROGRAM=iTerm.app", OSC9, Off},
+		{"TERM=xterm-ghostty TERM_PROGRAM=ghostty", OSC9, On},
+		{"TERM=tmux-256color TERM_PROGRAM=ghostty TMUX=/tmp/x", Bell, Off},
+		{"TERM=screen-256color TERM_PROGRAM=WezTerm", Bell, Off},
+		{"TERM=rxvt-unicode-256color", OSC777, Off},
+		{"TERM=xterm-256color WT_SESSION=1", Bell, On},
+		{"", Bell, Off},
 	} {
 		env := map[string]string{}
 		for _, kv := range strings.Fields(c.env) {
 			k, v, _ := strings.Cut(kv, "=")
 			env[k] = v
 		}
-		if got := (Settings{Notify: Auto}).For(func(k string) string { return env[k] }); got.Notify != c.notify {
+		got := Settings{Notify: Auto, Progress: Auto}.For(func(k string) string { return env[k] })
+		if got.Notify != c.notify || got.Progress != c.progress {
 			t.Errorf("%s: %+v", c.env, got)
 		}
-		kept := Settings{Notify: Off}
+		kept := Settings{Notify: OSC777, Progress: Off}
 		if kept.For(func(k string) string { return env[k] }) != kept {
 			t.Errorf("%s: a chosen setting was changed", c.env)
 		}
 	}
-	for notify, want := range map[string]string{Bell: "\a", OSC9: "\x1b]9;codeagent has a question · app\x1b\\"} {
+	for notify, want := range map[string]string{Bell: "\a", OSC9: "\x1b]9;codeagent has a question · app\x1b\\", OSC777: "\x1b]777;notify;codeagent;has a question · app\x1b\\"} {
 		a := &Attention{Settings: Settings{Notify: notify}}
 		a.Focused(false)
 		if got := a.Look(State{Asks: 1, Folder: "app"}, noon); got != want {
@@ -75,36 +79,37 @@ func TestSequencesOfTerminals(t *testing.T) {
 	}
 }
 
-func TestTitle(t *testing.T) {
-	a := &Attention{Settings: Settings{Title: true}}
+func TestTitleAndProgress(t *testing.T) {
+	a := &Attention{Settings: Settings{Title: true, Progress: On}}
 	for _, c := range []struct {
-		s     State
-		title string
+		s              State
+		title          string
+		shown, stopped bool
 	}{
-		{State{Folder: "app"}, "app · codeagent"},
-		{State{Folder: "app", Working: true}, "● app · codeagent"},
-		{State{Folder: "app", Working: true, Asks: 1}, "? app · codeagent"},
-		{State{}, "codeagent"},
+		{State{Folder: "app"}, "app · codeagent", false, false},
+		{State{Folder: "app", Working: true}, "● app · codeagent", true, false},
+		{State{Folder: "app", Working: true, Asks: 1}, "? app · codeagent", true, true},
+		{State{}, "codeagent", false, false},
 	} {
 		a.Look(c.s, noon)
-		if a.TitleText() != c.title {
-			t.Errorf("%+v: title %q", c.s, a.TitleText())
+		if shown, stopped := a.Bar(); a.TitleText() != c.title || shown != c.shown || stopped != c.stopped {
+			t.Errorf("%+v: title %q, progress %t %t", c.s, a.TitleText(), shown, stopped)
 		}
 	}
 	a.Settings = Settings{}
 	a.Look(State{Working: true}, noon)
-	if a.TitleText() != "" {
-		t.Error("a title that was not asked for")
+	if shown, _ := a.Bar(); shown || a.TitleText() != "" {
+		t.Error("a title or progress that was not asked for")
 	}
 }
 
 // The name of a folder cannot write a sequence of its own.
 func TestFoldersCannotWriteSequences(t *testing.T) {
 	for _, name := range append(tuitest.Nasty(), "a;b;c", "x\x1b\\\x1b]0;y\a") {
-		a := &Attention{Settings: Settings{Title: true, Notify: OSC9}}
+		a := &Attention{Settings: Settings{Title: true, Notify: OSC777}}
 		a.Focused(false)
 		sequence := a.Look(State{Asks: 1, Folder: name}, noon)
-		sequence = strings.TrimSuffix(strings.TrimPrefix(sequence, "\x1b]9;codeagent "), "\x1b\\")
+		sequence = strings.TrimSuffix(strings.TrimPrefix(sequence, "\x1b]777;notify;codeagent;"), "\x1b\\")
 		for _, text := range []string{sequence, a.TitleText()} {
 			if strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, ";") {
 				t.Errorf("%q writes %q", name, text)

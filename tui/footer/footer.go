@@ -88,6 +88,9 @@ func (f *Footer) View(t *paint.Theme, w int, now Now) string {
 	}
 	w -= paint.Gutter + 1
 	rules := []item{policy(now.Preset), f.draft(), goes(modeGoes, paint.Dim.Span(now.Word)), f.weak(), f.jobs()}
+	if f.place.line != "" {
+		return "  " + f.ownLine(t, w, rules)
+	}
 	left, right := fit(w, append([]item{f.model(now.Effort), f.folder()}, rules...), []item{f.context(), f.billed(), f.costs()})
 	return "  " + t.Justify(w, left, right)
 }

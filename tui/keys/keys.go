@@ -72,6 +72,7 @@ const (
 	Other     Action = "other"
 	Open      Action = "open"
 	Copy      Action = "copy"
+	Again     Action = "again"
 )
 
 // Typed is the text that a key enters; "" for a command.

@@ -52,6 +52,7 @@ func standard() []Binding {
 		{InComposer, []string{"up", "ctrl+p"}, Up, "one row up; in the first row edit a message that waits, else the earlier message"},
 		{InComposer, []string{"down", "ctrl+n"}, Down, "one row down; in the last row the later message"},
 		{InComposer, []string{"?"}, Help, "in an empty message: show this help"},
+		{InComposer, []string{"r"}, Again, "in an empty message, after the answer of an earlier session: ask the model; it waits a quarter of a second, and becomes text if more is typed"},
 		{InComposer, []string{"left"}, Left, "one character left"},
 		{InComposer, []string{"right"}, Right, "one character right"},
 		{InComposer, []string{"ctrl+left", "alt+left", "alt+b"}, WordLeft, "one word left"},

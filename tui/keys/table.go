@@ -134,8 +134,8 @@ func didYouMean(setting string) string {
 			known = append(known, s)
 		}
 	}
-	if near := nearest.Meant(setting, known); near != "" {
-		return near
+	if near := nearest.Nearest(setting, known); near != "" {
+		return fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return " (/keys lists them)"
 }

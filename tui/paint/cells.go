@@ -146,6 +146,31 @@ func Cut(s string, w int) string {
 	return b.String()
 }
 
+// unstyle removes colours and hyperlink frames from a program's output: without them
+// they can hide nothing, and the text stays. cell shows every other control
+// character.
+func unstyle(s string) string {
+	if !strings.ContainsRune(s, 0x1b) {
+		return s
+	}
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, 0x1b)
+		if i < 0 {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:i])
+		s = s[i:]
+		if n := styleSequence(s); n > 0 {
+			s = s[n:]
+			continue
+		}
+		b.WriteByte(0x1b)
+		s = s[1:]
+	}
+}
+
 // styleSequence returns the length of the SGR sequence or OSC 8 frame at the
 // start of s, or 0.
 func styleSequence(s string) int {
@@ -175,16 +200,12 @@ func styleSequence(s string) int {
 	return 0
 }
 
-// OutputLines splits a command's output into lines, without colours and the frames of hyperlinks: without them
-// they can hide nothing, and the text stays. A carriage return within a line
+// OutputLines splits a command's output into lines. A carriage return within a line
 // starts a new line, so that a program cannot hide output by writing over it.
-func OutputLines(s string) (out []string) {
-	for _, spans := range Printed(s, Text) {
-		var line strings.Builder
-		for _, span := range spans {
-			line.WriteString(span.Text)
-		}
-		out = append(out, line.String())
+func OutputLines(s string) []string {
+	s = strings.TrimRight(unstyle(strings.ReplaceAll(s, "\r\n", "\n")), "\r\n")
+	if s == "" {
+		return nil
 	}
-	return out
+	return strings.Split(strings.ReplaceAll(s, "\r", "\n"), "\n")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"codeagent/tui/palette"
 	"codeagent/tui/tuitest"
 )
 
@@ -125,7 +126,7 @@ func TestCellsOnNastyText(t *testing.T) {
 // TestEveryRoleIsInThePalettes: an ink or a tint without a role would have no colour.
 func TestEveryRoleIsInThePalettes(t *testing.T) {
 	for _, role := range append(inkRoles[inkText+1:], tintRoles[plainTint+1:]...) {
-		if palettes[Dark][role] == "" || palettes[Light][role] == "" {
+		if palette.For(true).Colour(role) == "" || palette.For(false).Colour(role) == "" {
 			t.Errorf("%q has no colour", role)
 		}
 	}

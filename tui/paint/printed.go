@@ -6,8 +6,8 @@ import (
 )
 
 // Printed splits a command's output into lines like OutputLines, with the colours that
-// the command asked for, as far as they are styles of ours: one of the eight colours
-// becomes an ink, whose contrast is known, so nothing can be hidden, and any other none. base is the
+// the command asked for, as far as they are styles of ours: a colour becomes the ink
+// that is nearest to it, whose contrast is known, so nothing can be hidden. base is the
 // style of text without a colour. All other sequences are shown, not obeyed.
 func Printed(s string, base Style) [][]Span {
 	var out [][]Span
@@ -105,9 +105,9 @@ func (s Style) asked(parameters string, base Style) Style {
 		case n == 39:
 			s.ink = base.ink
 		case n == 38 || n == 48 || n == 58:
-			// One of 256 colours, or any: its numbers are no parameters of their own.
-			if i+1 < len(fields) {
-				i += map[string]int{"2": 4, "5": 2}[fields[i+1]]
+			k, took := extended(fields[i+1:], base)
+			if i += took; n == 38 {
+				s.ink = k
 			}
 		}
 	}
@@ -131,4 +131,67 @@ func basic(n int, base Style) ink {
 		return inkText
 	}
 	return base.ink
+}
+
+// extended is the ink for "5;n" or "2;r;g;b", and how many fields that took.
+func extended(fields []string, base Style) (k ink, took int) {
+	number := func(i int) int {
+		if i >= len(fields) {
+			return 0
+		}
+		n, err := strconv.Atoi(fields[i])
+		if err != nil {
+			return 0
+		}
+		return n & 0xff
+	}
+	switch {
+	case len(fields) > 0 && fields[0] == "2":
+		return hue(number(1), number(2), number(3), base), min(4, len(fields))
+	case len(fields) > 0 && fields[0] == "5":
+		n := number(1)
+		took = min(2, len(fields))
+		switch {
+		case n < 16:
+			return basic(n%8, base), took
+		case n < 232:
+			n -= 16
+			return hue(n/36*51, n/6%6*51, n%6*51, base), took
+		}
+		return base.ink, took
+	}
+	return base.ink, 0
+}
+
+// hue is the ink that is nearest to a colour: one of six, or none for grey.
+func hue(r, g, b int, base Style) ink {
+	high, low := max(r, g, b), min(r, g, b)
+	span := high - low
+	if span*4 <= high { // nearly grey
+		return base.ink
+	}
+	switch {
+	case high == r && g >= b: // red to yellow
+		if (g-b)*2 > span {
+			return inkWarn
+		}
+		return inkBad
+	case high == r: // magenta to red
+		if (b-g)*2 > span {
+			return inkCode
+		}
+		return inkBad
+	case high == g:
+		if r > b && (r-b)*4 > span*3 {
+			return inkWarn
+		}
+		if b > r && (b-r)*4 > span*3 {
+			return inkAccent
+		}
+		return inkGood
+	}
+	if r > g && (r-g)*2 > span {
+		return inkCode
+	}
+	return inkAccent
 }

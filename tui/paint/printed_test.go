@@ -16,7 +16,7 @@ func TestPrinted(t *testing.T) {
 		{"a\nb\n\n", "a|b"},
 		{"\x1b[31mred\nstill\x1b[0m off", "bad:red|bad:still, off"},
 		{"\x1b[1;31mloud\x1b[22m less\x1b[m none", "BAD:loud,bad: less, none"},
-		{"\x1b[38;5;196mr\x1b[38;2;0;200;0mg\x1b[38;5;244mgrey\x1b[39mx", "rggreyx"},
+		{"\x1b[38;5;196mr\x1b[38;2;0;200;0mg\x1b[38;5;244mgrey\x1b[39mx", "bad:r,good:g,greyx"},
 		{"\x1b[94mb\x1b[33my\x1b[35mm\x1b[37mw", "accent:b,warn:y,code:m,text:w"},
 		{"\x1b[48;5;1;32mon red", "good:on red"},
 		{"\x1b[8mhidden\x1b[30;40mblack", "hiddenblack"},

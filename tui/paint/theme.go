@@ -9,6 +9,8 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"codeagent/tui/palette"
 )
 
 // ink is the role of a text; the theme gives it a colour.
@@ -102,17 +104,16 @@ var (
 	tintRoles = [tints]string{TintSaid: "said", TintAdded: "added-words", TintGone: "gone-words", TintAddedLine: "added-lines", TintGoneLine: "gone-lines"}
 )
 
-// New is the theme for a dark or a light background, or that of a name.
-func New(dark bool, name ...string) *Theme {
-	t, p := &Theme{Dark: dark}, palettes[Light]
-	if dark {
-		p = palettes[Dark]
-	}
-	if len(name) > 0 && palettes[name[0]] != nil {
-		p = palettes[name[0]]
+// New is the theme for a dark or a light background, with the built-in colours or those of a
+// palette.
+func New(dark bool, own ...palette.Palette) *Theme {
+	t := &Theme{Dark: dark}
+	p := palette.For(dark)
+	if len(own) > 0 {
+		p = own[0]
 	}
 	colour := func(role string) color.Color {
-		if value := p[role]; value != "" {
+		if value := p.Colour(role); value != "" {
 			return lipgloss.Color(value)
 		}
 		return nil

@@ -38,6 +38,9 @@ func change(from, to tea.View) string {
 			b.WriteString(popTitle)
 		}
 	}
+	if was, is := progress(from), progress(to); was != is {
+		b.WriteString(is)
+	}
 	return b.String()
 }
 
@@ -63,4 +66,23 @@ func leave(set tea.View) string {
 
 var mouse = map[tea.MouseMode]struct{ on, off string }{
 	tea.MouseModeCellMotion: {ansi.SetModeMouseButtonEvent + ansi.SetModeMouseExtSgr, ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseExtSgr},
+	tea.MouseModeAllMotion:  {ansi.SetModeMouseAnyEvent + ansi.SetModeMouseExtSgr, ansi.ResetModeMouseAnyEvent + ansi.ResetModeMouseExtSgr},
+}
+
+func progress(v tea.View) string {
+	bar := v.ProgressBar
+	if bar == nil {
+		return ansi.ResetProgressBar
+	}
+	switch bar.State {
+	case tea.ProgressBarDefault:
+		return ansi.SetProgressBar(bar.Value)
+	case tea.ProgressBarError:
+		return ansi.SetErrorProgressBar(bar.Value)
+	case tea.ProgressBarIndeterminate:
+		return ansi.SetIndeterminateProgressBar
+	case tea.ProgressBarWarning:
+		return ansi.SetWarningProgressBar(bar.Value)
+	}
+	return ansi.ResetProgressBar
 }

@@ -160,7 +160,7 @@ func TestItIsGivenBack(t *testing.T) {
 	on, g := open(t)
 	on.Show(Frame{View: tea.View{
 		Content: "hello", MouseMode: tea.MouseModeCellMotion, ReportFocus: true, WindowTitle: "job\x07\x1b]0;x",
-		Cursor: tea.NewCursor(1, 0),
+		ProgressBar: tea.NewProgressBar(tea.ProgressBarIndeterminate, 0), Cursor: tea.NewCursor(1, 0),
 	}, Width: 20, Height: 4})
 	on.Close()
 	on.Release()
@@ -172,6 +172,7 @@ func TestItIsGivenBack(t *testing.T) {
 		{ansi.SetModeFocusEvent, ansi.ResetModeFocusEvent},
 		{ansi.PushKittyKeyboard(1), ansi.PopKittyKeyboard(1)},
 		{ansi.ResetModeTextCursorEnable, ansi.SetModeTextCursorEnable},
+		{ansi.SetIndeterminateProgressBar, ansi.ResetProgressBar},
 		{ansi.SetWindowTitle("job]0;x"), ansi.SetWindowTitle("")},
 		{pushTitle, popTitle},
 	} {

@@ -94,7 +94,7 @@ func (t *Transcript) Apply(e event.Event) {
 	case event.Compacted:
 		t.applyCompacted(e)
 	case event.EarlierAnswer:
-		t.Note(word.LevelInfo, e.Line()+" · /again asks the model")
+		t.Note(word.LevelInfo, e.Line()+" · r asks again")
 	case event.Searched:
 		t.Note(word.LevelInfo, strings.Join(e.Lines(), "\n"))
 	case event.Notice:

@@ -15,6 +15,12 @@ type opener interface{ Foldable() bool }
 type folds struct {
 	// chosen is the entry that Toggle means; nil: the last visible one.
 	chosen *entry
+	// deed is what Toggle would do to an entry as it was drawn last.
+	deed struct {
+		e              *entry
+		version, width int
+		words          string
+	}
 	// rows are the indexes of the entries in the rows of the last View.
 	rows []int
 }
@@ -52,13 +58,22 @@ func (t *list) Toggle(c Canvas) bool {
 
 // Deed says what Toggle does to the chosen entry: "opens" or "folds", and "" for nothing.
 func (t *list) Deed(c Canvas) string {
-	switch i := slices.Index(t.entries, t.chosen); {
-	case i < 0 || !t.foldable(i, c):
+	i := slices.Index(t.entries, t.chosen)
+	if i < 0 {
 		return ""
-	case t.chosen.open:
-		return "folds"
 	}
-	return "opens"
+	e, d := t.entries[i], &t.deed
+	if d.e == e && d.version == e.version && d.width == c.Width {
+		return d.words
+	}
+	d.e, d.version, d.width, d.words = e, e.version, c.Width, ""
+	if t.foldable(i, c) {
+		d.words = "opens"
+		if e.open {
+			d.words = "folds"
+		}
+	}
+	return d.words
 }
 
 // ToggleAt opens or folds the entry in a row of the last View; false: the row has no entry

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"time"
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/commands"
@@ -14,6 +16,7 @@ import (
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
+	"codeagent/hostfile"
 	"codeagent/prompts"
 	"codeagent/tui"
 	"codeagent/tui/fill"
@@ -55,6 +58,7 @@ func offerExtras(ses *conversation.Session, f cli.Flags, kept *sessionList, o *t
 			{Name: "files and results", Tokens: f.Results}, {Name: "conversation", Tokens: f.Conversation},
 		}, Limit: f.Limit, Reserve: f.Reserve, Assumed: f.Assumed, Gain: f.Gain}, err
 	}
+	o.Extras.Feedback = func(ctx context.Context, _ string) (string, error) { return feedback(ctx, ses, f) }
 	o.Extras.Review = func(ctx context.Context, of string) (prompts.Prompt, error) {
 		what, c, err := ws.ToReview(ctx, of)
 		return prompts.Reviewing(what, c.Text, c.Cut), err
@@ -153,4 +157,27 @@ func written(c config.Config, key string, value any) []entry {
 		}
 	}
 	return []entry{{key, value}}
+}
+
+// feedback writes a file for a report about codeagent: no word of the conversation, no name of a
+// file of the project, and of the settings only those that cannot hold a secret.
+func feedback(ctx context.Context, ses *conversation.Session, f cli.Flags) (string, error) {
+	ws := ses.Workspace
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Feedback about codeagent\n\nVersion %s on %s/%s\n\n## What happened\n\n(write it here)\n\n## Doctor\n\n", ws.Process.Version, runtime.GOOS, runtime.GOARCH)
+	report, err := doctor.Report(ctx, ws.Stdio, f)
+	report = strings.ReplaceAll(report, ws.Folder, "WORKSPACE")
+	if home := ws.Stdio.Env("HOME"); home != "" {
+		report = strings.ReplaceAll(report, home, "~")
+	}
+	if err != nil {
+		report += "\n" + err.Error()
+	}
+	fmt.Fprintf(&b, "```\n%s\n```\n\n## Settings that differ from the defaults\n\n", strings.TrimSpace(report))
+	for _, line := range ws.Config.Masked() {
+		fmt.Fprintf(&b, "- `%s`\n", line)
+	}
+	file := filepath.Join(ws.Paths.State, "feedback-"+time.Now().Format("20060102-150405")+".md")
+	words := "written to " + file + "\nIt has no content of the conversation and no keys. Nothing was sent: read it, and send it yourself."
+	return words, hostfile.Write(file, []byte(b.String()), 0o600)
 }

@@ -23,6 +23,7 @@ import (
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/trycmd"
 	"codeagent/cmd/codeagent/workspace"
+	"codeagent/config"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/exec"
@@ -119,9 +120,13 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
-	colours := tui.Look{Theme: cmp.Or(*o.theme, ses.Workspace.Config.TUI.Theme)}
+	colours, err := look(ses.Workspace.Config)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	colours.Theme = cmp.Or(*o.theme, colours.Theme)
 	colours.Chosen = func(theme string) { *o.theme = theme }
-	colours.Attention = attention.Settings{Notify: ses.Workspace.Config.TUI.Notify, Title: ses.Workspace.Config.TUI.Title}
+	colours.Attention = callBack(ses.Workspace.Config.TUI)
 	var screen *tui.Screen
 	var tidy cleanup
 	options := tui.Options{
@@ -174,6 +179,11 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 		fmt.Fprintf(s.Out, "to resume “%s”:\n  codeagent resume %s\n", paint.Cut(visible.Line(ses.Record.Log.Name()), 40), ses.Record.Log.ID())
 	}
 	return kept.next, err
+}
+
+// callBack is how the settings say that the person is called.
+func callBack(c config.TUI) attention.Settings {
+	return attention.Settings{Notify: c.Notify, Progress: c.Progress, Title: c.Title}
 }
 
 // cleanup asks whether the tour's files should be removed.

@@ -39,3 +39,28 @@ func TestKeysOfASettingsFile(t *testing.T) {
 		}
 	}
 }
+
+// TestThemeOfASettingsFile: tui.theme and [themes] choose the colours, and an error names file, line
+// and key.
+func TestThemeOfASettingsFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.toml")
+	for _, c := range []struct{ text, want string }{
+		{"", ""},
+		{"[tui]\ntheme = \"mine\"\n[themes.mine]\nbase = \"dark\"\naccent = \"#88c0d0\"\n", ""},
+		{"[tui]\ntheme = \"mine\"\n", file + `:2:1: tui.theme: theme "mine" is not one of auto, light, dark, ansi`},
+		{"[themes.mine]\naccent = \"sky\"\n", `themes.mine: accent = "sky" is not a colour: write "#rrggbb", or "0" to "15"`},
+		{"[themes.mine]\naccnt = \"3\"\n", `themes.mine: "accnt" has no colour; these have one: dim, `},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := config.Load(t.Context(), config.Sources{File: file, Getenv: func(string) string { return "" }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = look(loaded)
+		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), file+":")) {
+			t.Errorf("%q: %v, want %q", c.text, err, c.want)
+		}
+	}
+}

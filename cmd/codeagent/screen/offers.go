@@ -18,6 +18,7 @@ import (
 	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/providers"
 	"codeagent/cmd/codeagent/sessionscmd"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/event"
 	"codeagent/hostfile"
 	"codeagent/internal/picture"
@@ -26,6 +27,7 @@ import (
 	sessions "codeagent/session"
 	"codeagent/tui"
 	"codeagent/tui/clipboard"
+	"codeagent/tui/footer"
 	"codeagent/tui/lists"
 	"codeagent/tui/picker"
 	"codeagent/tui/setup"
@@ -35,12 +37,7 @@ import (
 // supports only undo. It returns the list of sessions that can be resumed from here.
 func offer(ses *conversation.Session, f cli.Flags, o *tui.Options, tell func(event.Event)) *sessionList {
 	kept := &sessionList{s: ses.Workspace.Stdio, store: sessions.New(ses.Workspace.Paths.Sessions), here: ses.Workspace.Folder}
-	o.Branch = func(ctx context.Context) string {
-		ses.LoadAnswers() // the screen is there by now
-		name := ses.Workspace.Branch(ctx)
-		ses.OnBranch(name)
-		return name
-	}
+	o.Surroundings = surroundings{ses.Workspace, ses.OnBranch, ses.LoadAnswers}
 	o.Approvals = policies{ses.Gate, ses}
 	known := &commands.Models{Ses: ses, Show: tell}
 	o.Models = models{known}
@@ -70,6 +67,32 @@ func offer(ses *conversation.Session, f cli.Flags, o *tui.Options, tell func(eve
 	o.Background, o.Permissions = backgroundCommands{ses}, permissions{ses}
 	o.Compact = func(ctx context.Context, focus string) error { return commands.Compact(ctx, ses, focus) }
 	return kept
+}
+
+// surroundings are what the footer shows beside the events.
+type surroundings struct {
+	ws   *workspace.Workspace
+	kept func(branch string)
+	load func()
+}
+
+func (s surroundings) Branch(ctx context.Context) string {
+	s.load() // the screen is there by now
+	name := s.ws.Branch(ctx)
+	s.kept(name)
+	return name
+}
+
+func (s surroundings) Line(ctx context.Context, now footer.Standing) string {
+	vars := map[string]string{
+		"CODEAGENT_MODEL": now.Model, "CODEAGENT_FOLDER": now.Folder, "CODEAGENT_BRANCH": now.Branch,
+		"CODEAGENT_SANDBOX": now.Sandbox, "CODEAGENT_APPROVALS": now.Approvals, "CODEAGENT_COST": now.Cost,
+		"CODEAGENT_INPUT_TOKENS": strconv.Itoa(now.Used.Input), "CODEAGENT_OUTPUT_TOKENS": strconv.Itoa(now.Used.Output),
+	}
+	if now.Context >= 0 {
+		vars["CODEAGENT_CONTEXT"] = strconv.Itoa(now.Context)
+	}
+	return s.ws.StatusLine(ctx, vars)
 }
 
 // policies are the approval policies of a session.

@@ -1,8 +1,10 @@
-package paint
+package palette
 
 import (
 	"image/color"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"charm.land/lipgloss/v2"
@@ -30,10 +32,10 @@ func contrast(a, b string) float64 {
 // their backgrounds too.
 func TestContrast(t *testing.T) {
 	for _, name := range []string{Light, Dark} {
-		p := palettes[name]
+		p := builtIn[name]
 		under := map[string]string{Light: "#ffffff", Dark: "#111111"}[name]
 		own := map[string]string{Light: "#111111", Dark: "#eeeeee"}[name] // the terminal's own foreground
-		for _, role := range inkRoles[inkText+1:] {
+		for _, role := range roles[:slices.Index(roles, "said")] {
 			least := 4.5
 			if role == "faint" {
 				least = 1.5 // rules and line numbers, which nobody has to read
@@ -52,5 +54,34 @@ func TestContrast(t *testing.T) {
 		if c := contrast(own, p["said"]); c < 4.5 {
 			t.Errorf("%s: the terminal's own colour on said has a contrast of %.2f", name, c)
 		}
+	}
+}
+
+func TestPaletteErrors(t *testing.T) {
+	for want, p := range map[string]Palette{
+		"":                      {base: "light", "accent": "#00aaff", "warn": "3", "said": "#eeeeee"},
+		`"accnt" has no colour`: {"accnt": "#00aaff"},
+		`accent = "blue"`:       {"accent": "blue"},
+		`accent = "#12345"`:     {"accent": "#12345"},
+		`accent = "16"`:         {"accent": "16"},
+		`base = "solarized"`:    {base: "solarized"},
+	} {
+		err := p.Check()
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", p, err, want)
+		}
+	}
+	for name, p := range builtIn {
+		if err := p.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestColour: a palette's own colours come first, then those of its base, then the terminal's.
+func TestColour(t *testing.T) {
+	mine := Palette{base: Dark, "accent": "1"}
+	if mine.Colour("accent") != "1" || mine.Colour("warn") != builtIn[Dark]["warn"] || (Palette{}).Colour("accent") != "" {
+		t.Errorf("accent %q, warn %q", mine.Colour("accent"), mine.Colour("warn"))
 	}
 }
