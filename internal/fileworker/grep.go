@@ -12,9 +12,8 @@ import (
 // maxGrepText bounds the text of all matches of one search.
 const maxGrepText = 8 << 20
 
-// Grep searches regular files line by line for an RE2 pattern; ^ and $ match at the ends of a
-// line, as \A and \z do. Files that are binary, too large or unreadable are
-// left out and counted. It checks ctx after each stretch of lines.
+// Grep searches regular files line by line for an RE2 pattern. Files that are binary, too large or
+// unreadable are left out and counted.
 func (c *Client) Grep(ctx context.Context, paths []string, pattern string, limits GrepLimits) (GrepResult, error) {
 	s, err := newSearcher(ctx, pattern, limits)
 	if err != nil {
@@ -49,7 +48,7 @@ type searcher struct {
 }
 
 func newSearcher(ctx context.Context, pattern string, limits GrepLimits) (*searcher, error) {
-	p, err := newLinePattern(pattern)
+	p, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, &Error{Op: "grep", Path: pattern, Kind: Invalid, Text: err.Error()}
 	}
@@ -86,29 +85,18 @@ func (s *searcher) file(path string, c content) {
 
 // lines finds the matching lines of content.
 func (s *searcher) lines(path string, content []byte) {
-	line, counted := 1, 0
-	for at := 0; at < len(content) && s.ctx.Err() == nil; {
-		stretch := at + wholeLines(content[at:])
-		found := s.pattern.FindIndex(content[at:stretch])
-		if found == nil || at+found[0] == stretch && content[stretch-1] == '\n' {
-			// A match at the end after a newline belongs to the next line, if there is one.
-			at = stretch
+	for n := 1; len(content) > 0 && s.ctx.Err() == nil; n++ {
+		line, rest, _ := bytes.Cut(content, []byte{'\n'})
+		content = rest
+		found := s.pattern.FindIndex(line)
+		if found == nil {
 			continue
 		}
-		hit := at + found[0]
-		start := bytes.LastIndexByte(content[:hit], '\n') + 1
-		end := len(content)
-		if i := bytes.IndexByte(content[hit:], '\n'); i >= 0 {
-			end = hit + i
-		}
-		at = end + 1
 		if len(s.result.Matches) == s.limits.Matches || s.text > maxGrepText {
 			s.result.More = true
 			return
 		}
-		line += bytes.Count(content[counted:start], []byte{'\n'})
-		counted = start
-		s.add(path, line, hit-start, bytes.TrimSuffix(content[start:end], []byte{'\r'}))
+		s.add(path, n, found[0], bytes.TrimSuffix(line, []byte{'\r'}))
 	}
 }
 

@@ -48,7 +48,7 @@ func TestGrep(t *testing.T) {
 	}
 }
 
-// The fast search over the whole file finds the same lines as one line at a time.
+// A search finds the lines that match by themselves.
 func TestGrepIsLineByLine(t *testing.T) {
 	contents := []string{"", "\n", "a", "a\n", "\n\na\n\n", "ab\nb a\n\nba\nx", "a\r\nb\r\n", "b\n a\n  ", "foo\nbar\nfoobar\n"}
 	patterns := []string{"a", "^", "$", "^$", "", `\s+`, `[^b]`, `a\sb`, `\n`, `\s*a`, `(?s).*`, `^a`, `b$`, `\ba`, `(?i)FOO`, `\n*foo`, `x*`, `(?:a|b\n)`}

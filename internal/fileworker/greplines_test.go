@@ -3,7 +3,6 @@ package fileworker
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -56,34 +55,6 @@ func TestSearchEndsInTheMiddle(t *testing.T) {
 		t.Fatal(err)
 	}
 	within(t, "a search of many lines", func() { s.lines("f", []byte(content)) })
-}
-
-// Long lines and stretches of short lines give the same matches
-// as each line alone.
-func TestStretchesAreLineByLine(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 7))
-	words := []string{"a", "b", "ab", " ", "\t", "é", "\xff", "\r", "x", "\n", "\n"}
-	for _, pattern := range []string{"^$", `a\s*b`, `[^b]x`, `\bab\b`, `(?i)É$`, `(?s:a.b)`, `a|\n`} {
-		for _, long := range []string{"", strings.Repeat("é", stretch/2+1) + "ab x"} {
-			var b strings.Builder
-			for b.Len() < stretch+1000 {
-				b.WriteString(words[rng.IntN(len(words))])
-			}
-			content := b.String() + long + b.String()[stretch:]
-			s, err := newSearcher(t.Context(), pattern, GrepLimits{Matches: MaxMatches, LineBytes: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.lines("f", []byte(content))
-			got, want := lineNumbers(s.result.Matches), slowly(pattern, content)
-			if len(want) > MaxMatches {
-				want = want[:MaxMatches]
-			}
-			if fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("%q: %d lines, want %d: %.60v and %.60v", pattern, len(got), len(want), got, want)
-			}
-		}
-	}
 }
 
 // \A and \z match at the ends of each line, as the search goes line by line.
