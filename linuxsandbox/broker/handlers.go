@@ -107,7 +107,7 @@ func (b *Broker) handlersFor(o Options) handlers {
 			LookUp: func(n *notify.Notification, client *netns.Client, q *netns.Question) bool {
 				return b.posts.add(maxLookUps, func() { b.held.lookUp(n, client, q) })
 			},
-			Records: &b.session.sockets, Network: b.session.Net, Inet: o.Order.Network, AskInet: o.Order.AskNetwork, Datagrams: o.Order.Sends(), Vouches: mounts != nil && !mounts.HostProc && o.Order.LandlockABI >= 6, HostNet: o.Order.HostNet, Taking: o.Taking, Caps: rights.keep, Wake: b.wake,
+			Records: &b.session.sockets, Network: b.session.Net, Inet: o.Order.Network, AskInet: o.Order.AskNetwork, Datagrams: o.Order.Sends(), HostNet: o.Order.HostNet, Taking: o.Taking, Caps: rights.keep, Wake: b.wake,
 		}),
 		rules: b.rules, judge: j, log: log,
 	}

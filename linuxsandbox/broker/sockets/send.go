@@ -3,7 +3,6 @@
 package sockets
 
 import (
-	"cmp"
 	"encoding/binary"
 	"os"
 	"slices"
@@ -55,7 +54,6 @@ type sentCall struct {
 	domain  int
 	kind    int
 	flags   int
-	vouches bool
 	patient bool
 	until   time.Time
 	out     []outgoing
@@ -83,7 +81,7 @@ var sendNames = map[int32]string{unix.SYS_SENDTO: "sendto", unix.SYS_SENDMSG: "s
 
 // Send makes sendto, sendmsg and sendmmsg.
 func (s *Sockets) Send(n *notify.Notification) notify.Reply {
-	c := &sentCall{began: s.revocations.Load(), n: *n, name: sendNames[n.NR], vouches: s.Vouches, flags: int(int32(n.Args[3]))}
+	c := &sentCall{began: s.revocations.Load(), n: *n, name: sendNames[n.NR], flags: int(int32(n.Args[3]))}
 	if n.NR == unix.SYS_SENDMSG {
 		c.flags = int(int32(n.Args[2]))
 	}
@@ -294,7 +292,6 @@ func (c *sentCall) sendOne(m *outgoing) (n, whole int, err error) {
 		return 0, 0, err
 	}
 	var control []byte
-	var vouched bool
 	if h.control != 0 && h.controlSize != 0 && c.bytes == 0 {
 		if h.controlSize > maxControl {
 			return 0, 0, unix.EINVAL
@@ -304,7 +301,7 @@ func (c *sentCall) sendOne(m *outgoing) (n, whole int, err error) {
 			return 0, 0, err
 		}
 		var rights []int
-		control, rights, vouched, err = c.ancillary(text)
+		control, rights, err = c.ancillary(text)
 		defer func() {
 			for _, fd := range rights {
 				unix.Close(fd)
@@ -325,45 +322,11 @@ func (c *sentCall) sendOne(m *outgoing) (n, whole int, err error) {
 	message.Iov.SetLen(len(left))
 	message.SetIovlen(1)
 	message.SetControllen(len(control))
-	if vouched {
-		n, err = c.sendInside(message, flags)
-		return n, len(data), err
-	}
 	sent, _, errno := unix.Syscall(unix.SYS_SENDMSG, uintptr(c.sock), uintptr(unsafe.Pointer(message)), uintptr(flags))
 	if errno != 0 {
 		return 0, len(data), errno
 	}
 	return int(sent), len(data), nil
-}
-
-// sendInside sends a message from the command's PID namespace, where a process with capabilities may name another
-// one as the sender. Threat: the command meets that process, which has codeagent's memory. Landlock keeps it from
-// signalling and tracing it (Options.Vouches).
-func (c *sentCall) sendInside(message *unix.Msghdr, flags int) (n int, err error) {
-	done := make(chan struct{})
-	go func() { // if codeagent is root, its other threads have the capabilities that this one has dropped
-		defer close(done)
-		pidfd, failed := unix.PidfdOpen(kernel.ProcessOf(c.n.Thread()), 0)
-		if err = failed; err != nil || !c.n.Waits() {
-			err = cmp.Or(err, error(unix.ESRCH))
-			return
-		}
-		defer unix.Close(pidfd)
-		namespaces := uintptr(unix.CLONE_NEWPID)
-		if os.Geteuid() != 0 {
-			namespaces |= unix.CLONE_NEWUSER
-		}
-		sender := &kernel.Child{Name: "clone"}
-		sender.Call("sendmsg", unix.SYS_SENDMSG, uintptr(c.sock), sender.Pin(unsafe.Pointer(message)), uintptr(flags))
-		join := &kernel.Child{Name: "vfork", Next: sender}
-		join.Call("join the namespaces", unix.SYS_SETNS, uintptr(pidfd), namespaces)
-		if _, _, errno := join.Start(); errno != 0 {
-			err = errno
-		}
-		n = int(sender.Result)
-	}()
-	<-done
-	return n, err
 }
 
 // done is the reply: the bytes that were sent, or the messages.
@@ -525,11 +488,11 @@ func (c *sentCall) data(pieces []piece) (out []byte, err error) {
 
 // ancillary takes from control what goes with the message: descriptors, and how a packet is made. What
 // else there is says where a packet leaves, which the route does. The caller closes rights, the copies of
-// the descriptors, also after an error. vouched: the command names itself as the sender.
-func (c *sentCall) ancillary(control []byte) (out []byte, rights []int, vouched bool, err error) {
+// the descriptors, also after an error.
+func (c *sentCall) ancillary(control []byte) (out []byte, rights []int, err error) {
 	all, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, err
 	}
 	for _, one := range all {
 		level, kind := one.Header.Level, one.Header.Type
@@ -537,21 +500,17 @@ func (c *sentCall) ancillary(control []byte) (out []byte, rights []int, vouched 
 		case c.domain == unix.AF_UNIX && level == unix.SOL_SOCKET && kind == unix.SCM_RIGHTS:
 			fds := one.Data[:len(one.Data)&^3] // as the kernel rounds
 			if len(rights)+len(fds)/4 > maxRights {
-				return nil, rights, false, unix.EINVAL
+				return nil, rights, unix.EINVAL
 			}
 			for ; len(fds) > 0; fds = fds[4:] {
 				own, err := TakeFD(c.n.Thread(), int32(binary.NativeEndian.Uint32(fds)))
 				if err != nil {
-					return nil, rights, false, err
+					return nil, rights, err
 				}
 				rights = append(rights, own)
 			}
 		case c.domain == unix.AF_UNIX:
-			who, err := unix.ParseUnixCredentials(&one)
-			if self, _ := kernel.InsideNumbers(c.n.Thread()); err != nil || !c.vouches || *who != (unix.Ucred{Pid: int32(self), Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())}) {
-				return nil, rights, false, unix.EPERM // the kernel would vouch for codeagent, not for the command
-			}
-			vouched, out = true, append(out, encodeControl(one)...)
+			return nil, rights, unix.EPERM // the kernel would vouch for codeagent, not for the command
 		case level == unix.IPPROTO_UDP && kind == unix.UDP_SEGMENT,
 			level == unix.IPPROTO_IP && (kind == unix.IP_TOS || kind == unix.IP_TTL),
 			level == unix.IPPROTO_IPV6 && (kind == unix.IPV6_TCLASS || kind == unix.IPV6_HOPLIMIT):
@@ -561,7 +520,7 @@ func (c *sentCall) ancillary(control []byte) (out []byte, rights []int, vouched 
 	if len(rights) > 0 {
 		out = append(out, unix.UnixRights(rights...)...)
 	}
-	return out, rights, vouched, nil
+	return out, rights, nil
 }
 
 // encodeControl is one control message as the kernel takes it.

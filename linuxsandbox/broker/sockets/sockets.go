@@ -73,8 +73,6 @@ type Options struct {
 	// Datagrams: the broker sends each message that could have an address, so the command has datagram sockets
 	// of AF_UNIX.
 	Datagrams bool
-	// Vouches: the command has a PID namespace and can neither signal nor trace what is in it besides the command.
-	Vouches bool
 	// Access is how the broker copies the command's sockets.
 	Taking Access
 	// Caps are the capabilities of the command.
