@@ -220,33 +220,19 @@ func planned(e event.PlanUpdated) []any {
 	return []any{u}
 }
 
-// costKey names what the session cost by the settings in _meta: the protocol's own field needs the
-// currency's name, which only the provider's list implies.
-const costKey = "codeagent/cost"
-
 // used shows how full the model's context is. Without a known size there is nothing to compare.
 func (v *view) used(e event.UsageUpdated) []any {
 	if e.Limit <= 0 {
 		return nil
 	}
 	u := struct {
-		SessionUpdate string         `json:"sessionUpdate"`
-		Used          int            `json:"used"`
-		Size          int            `json:"size"`
-		Cost          *sdk.Cost      `json:"cost,omitempty"`
-		Meta          map[string]any `json:"_meta,omitempty"`
-	}{"usage_update", max(e.Context, 0), e.Limit, nil, map[string]any{"codeagent/tokens": tokens{e.Total.Input, e.Total.Cached, e.Total.Output}}}
-	if cost := e.Total.Cost; cost.Settings > 0 {
-		u.Meta[costKey] = cost.Settings
-	} else if cost.USD > 0 {
+		SessionUpdate string    `json:"sessionUpdate"`
+		Used          int       `json:"used"`
+		Size          int       `json:"size"`
+		Cost          *sdk.Cost `json:"cost,omitempty"`
+	}{"usage_update", max(e.Context, 0), e.Limit, nil}
+	if cost := e.Total.Cost; cost.Settings == 0 && cost.USD > 0 {
 		u.Cost = &sdk.Cost{Amount: cost.USD, Currency: "USD"}
 	}
 	return []any{u}
-}
-
-// tokens are those of the session so far.
-type tokens struct {
-	Input  int `json:"input"`
-	Cached int `json:"cached"`
-	Output int `json:"output"`
 }

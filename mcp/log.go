@@ -29,15 +29,6 @@ func (l *logger) say(level, s string) {
 	if l.tell == nil {
 		return
 	}
-	switch level {
-	case "debug", "info", "warning", "error":
-	case "notice":
-		level = "info"
-	case "critical", "alert", "emergency":
-		level = "error"
-	default:
-		level = "info"
-	}
 	l.mu.Lock()
 	told, missed := l.rate.Allow(), l.missed
 	l.missed = 0

@@ -13,7 +13,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -57,8 +56,8 @@ type Options struct {
 	SignIn SignIn
 	// Changed is called after the list of tools became another one.
 	Changed func()
-	// Log gets what a person may want to know about the server: what was dropped, what it logs.
-	// Level is "debug", "info", "warning" or "error".
+	// Log gets what a person may want to know about the server, such as what was dropped.
+	// Level is "debug", "info" or "warning".
 	Log func(level, text string)
 }
 
@@ -176,11 +175,9 @@ func (c *Client) connect(ctx context.Context) error {
 func (c *Client) connector() *sdk.Client {
 	capabilities := &sdk.ClientCapabilities{}
 	o := &sdk.ClientOptions{
-		Logger:                 slog.New(c.log),
-		Capabilities:           capabilities,
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { c.changed() },
-		//lint:ignore SA1019 servers of the older revision send logs, and it stays in use
-		LoggingMessageHandler:       c.logged,
+		Logger:                      slog.New(c.log),
+		Capabilities:                capabilities,
+		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.changed() },
 		ProgressNotificationHandler: c.progressed,
 	}
 	if c.o.Elicit != nil {
@@ -277,22 +274,6 @@ func (c *Client) Instructions() string {
 		return text(r.Instructions, maxInstructions)
 	}
 	return ""
-}
-
-// logged hands on what the server logs.
-func (c *Client) logged(_ context.Context, r *sdk.LoggingMessageRequest) {
-	if r.Params == nil {
-		return
-	}
-	said, ok := r.Params.Data.(string)
-	if !ok {
-		data, err := json.Marshal(r.Params.Data)
-		if err != nil {
-			return
-		}
-		said = string(data)
-	}
-	c.log.say(string(r.Params.Level), said)
 }
 
 var errNoServer = errors.New("it does not answer as an MCP server does")

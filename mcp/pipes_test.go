@@ -337,27 +337,6 @@ func TestHostileTools(t *testing.T) {
 	}
 }
 
-// What a server logs is shown as it wrote it, text or JSON.
-func TestLogged(t *testing.T) {
-	heard := make(chan string, 10)
-	_, err := raw(t, Options{Log: func(level, text string) { heard <- level + ": " + text }}, func(w io.Writer, method string, id json.RawMessage) {
-		if method == "tools/list" {
-			for _, data := range []string{`"plain \u001b[2J"`, `{"a":[1,true]}`} {
-				fmt.Fprintf(w, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":%s}}`+"\n", data)
-			}
-		}
-		answer(w, method, id, `{"name":"good","inputSchema":{"type":"object"}}`)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"error: plain ␛[2J", `error: {"a":[1,true]}`} {
-		if got := <-heard; got != want {
-			t.Errorf("told %s, want %s", got, want)
-		}
-	}
-}
-
 // A list that changes before the connection is open ends nothing, and is read once it is open.
 func TestEarlyChange(t *testing.T) {
 	c, err := raw(t, Options{}, func(w io.Writer, method string, id json.RawMessage) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,11 +53,6 @@ func (f *fakeServers) Prompts(context.Context) ([]templates.Prompt, error) {
 		{Server: "booking", Name: "plan", About: "plan a journey", Fields: []inquiry.Field{{Name: "from", Kind: inquiry.String, Required: true}, {Name: "to", Kind: inquiry.String, Required: true, Description: "where to"}, {Name: "when", Kind: inquiry.String}}},
 		{Server: "booking", Name: "help", About: "\x1b[2J what can be done"},
 	}, nil
-}
-
-func (f *fakeServers) PromptsOf(ctx context.Context, server string) ([]templates.Prompt, error) {
-	all, err := f.Prompts(ctx)
-	return slices.DeleteFunc(all, func(p templates.Prompt) bool { return p.Server != server }), err
 }
 
 func (f *fakeServers) Prompt(_ context.Context, server, name string, arguments map[string]string) (message.Message, error) {
@@ -122,24 +116,6 @@ func TestServerPrompts(t *testing.T) {
 	r.has("no command /other:x")
 	if len(r.sent) > 0 {
 		t.Errorf("sent %v", r.sent)
-	}
-}
-
-// mute are servers of which one does not list its prompts.
-type mute struct{ *fakeServers }
-
-func (mute) Prompts(context.Context) ([]templates.Prompt, error) {
-	return nil, errors.New("notes lists nothing")
-}
-
-// TestPromptOfOneServer: to use a prompt of a server no other one is asked.
-func TestPromptOfOneServer(t *testing.T) {
-	r, _ := offers(t, 80, 24)
-	f := &fakeServers{}
-	r.app.templates.Known, r.app.templates.Servers = f, mute{f}
-	r.slash("/booking:help")
-	if len(f.given) != 1 || len(r.sent) != 1 {
-		t.Errorf("given %v, sent %v", f.given, r.sent)
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 //     call that has arguments, begins a new call; otherwise the fragment continues the last;
 //   - a call without an id gets one, and a call whose id was used earlier in the
 //     conversation gets another;
-//   - a fragment that begins nothing, with an index that no call has, continues the open call;
 //   - an empty object is the arguments only if no other object follows;
 //   - a fragment with the content of a complete call is that call, unless its id or its
 //     index says otherwise;
@@ -122,7 +121,7 @@ func (a *assembler) find(f *fragment) *call {
 			}
 			return c
 		}
-		return a.unnamed(f)
+		return nil
 	}
 	if f.ID != "" {
 		for _, c := range a.calls {
@@ -142,17 +141,6 @@ func (a *assembler) find(f *fragment) *call {
 		return nil
 	}
 	return last
-}
-
-// unnamed returns the open call, if f has an index that no call has and begins none itself.
-func (a *assembler) unnamed(f *fragment) *call {
-	if len(a.calls) == 0 || f.ID != "" || f.Function.Name != "" {
-		return nil
-	}
-	if last := a.calls[len(a.calls)-1]; last.blank || !last.arguments.Closed() {
-		return last
-	}
-	return nil
 }
 
 // start yields the call's beginning and the arguments received so far.

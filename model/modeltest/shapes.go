@@ -102,10 +102,6 @@ func chatCalls() []testcase {
 		chunks("{} before the arguments, in pieces", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":{}}}`, `{"index":0,"function":{"arguments":"{\"x\""}}`, `{"index":0,"function":{"arguments":":1}"}}`),
 		chunks("{} before the arguments, without an index", made(one, two), `{"id":"a","function":{"name":"shell","arguments":"{}"}}`, `{"function":{"arguments":"{\"x\":1}"}}`, `{"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
 		chunks("{} alone", made(model.ToolCall{ID: "a", Name: "shell", Arguments: "{}"}), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{}"}}`, `{"index":0,"function":{"arguments":""}}`),
-		chunks("an index that was never opened", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\""}}`, `{"index":1,"function":{"arguments":":1}"}}`),
-		chunks("indices that count fragments", made(one, two), `{"index":0,"id":"a","function":{"name":"shell","arguments":""}}`, `{"index":1,"function":{"arguments":"{\"x\""}}`, `{"index":2,"function":{"arguments":":1}"}}`,
-			`{"index":3,"id":"b","function":{"name":"read_file","arguments":"{\"y\""}}`, `{"index":4,"function":{"arguments":":2}"}}`),
-		chunks("{} and an index that was never opened", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{}"}}`, `{"index":1,"function":{"arguments":"{\"x\":1}"}}`),
 		chunks("the same twice", made(one, unnamed(one, "b")), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":1,"id":"b","function":{"name":"shell","arguments":"{\"x\":1}"}}`),
 		{
 			name:    "call: the older function_call",

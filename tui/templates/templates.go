@@ -26,8 +26,6 @@ type Servers interface {
 	// Resources are what a message can name behind an @: "NAME:uri".
 	Resources(ctx context.Context) ([]string, error)
 	Prompts(ctx context.Context) ([]Prompt, error)
-	// PromptsOf are those of one server; it asks no other.
-	PromptsOf(ctx context.Context, server string) ([]Prompt, error)
 	// Prompt is the message that a server's prompt makes.
 	Prompt(ctx context.Context, server, name string, arguments map[string]string) (message.Message, error)
 }
@@ -134,7 +132,7 @@ func (t *Templates) Called(text string) part.Intent {
 func (t *Templates) use(name, argument string) part.Intent {
 	server, _, _ := strings.Cut(name, ":")
 	return part.All{part.End{}, part.Say("asking " + server + " for its prompt …"), part.Try(func(ctx context.Context) (part.Intent, error) {
-		all, err := t.Servers.PromptsOf(ctx, server)
+		all, err := t.Servers.Prompts(ctx)
 		i := slices.IndexFunc(all, func(p Prompt) bool { return p.command() == name })
 		if i < 0 {
 			return nil, cmp.Or(err, fmt.Errorf("no MCP server offers the prompt /%s", name))

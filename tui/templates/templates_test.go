@@ -29,7 +29,6 @@ func (*booking) Resources(context.Context) ([]string, error) { return nil, nil }
 func (*booking) Prompts(context.Context) ([]Prompt, error) {
 	return []Prompt{{Server: "booking", Name: "bare"}, {Server: "booking", Name: "plan", About: "plan a journey", Fields: []inquiry.Field{{Name: "from", Kind: inquiry.String, Required: true}, {Name: "when", Kind: inquiry.String}}}}, nil
 }
-func (b *booking) PromptsOf(ctx context.Context, _ string) ([]Prompt, error) { return b.Prompts(ctx) }
 func (b *booking) Prompt(_ context.Context, _, name string, given map[string]string) (message.Message, error) {
 	b.given = given
 	return message.Message{Text: "do " + name}, nil

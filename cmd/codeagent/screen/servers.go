@@ -41,21 +41,12 @@ func (l serverList) Resources(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-func (l serverList) Prompts(ctx context.Context) ([]templates.Prompt, error) {
+func (l serverList) Prompts(ctx context.Context) (out []templates.Prompt, err error) {
 	all, err := l.ses.Servers.Prompts(ctx)
-	return screenPrompts(all), err
-}
-
-func (l serverList) PromptsOf(ctx context.Context, server string) ([]templates.Prompt, error) {
-	all, err := l.ses.Servers.PromptsOf(ctx, server)
-	return screenPrompts(all), err
-}
-
-func screenPrompts(all []servers.Prompt) (out []templates.Prompt) {
 	for _, p := range all {
 		out = append(out, templates.Prompt{Server: p.Server, Name: p.Name, About: cmp.Or(p.Description, p.Title), Fields: p.Fields()})
 	}
-	return out
+	return out, err
 }
 
 func (l serverList) Prompt(ctx context.Context, server, name string, arguments map[string]string) (message.Message, error) {

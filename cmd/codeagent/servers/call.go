@@ -280,12 +280,11 @@ func (m *member) clientOptions() mcp.Options {
 		Name: m.name, Version: m.all.options.Workspace.Process.Version, Startup: m.settings.StartupTimeout, Call: m.settings.ToolTimeout,
 		Enabled: m.settings.EnabledTools, Disabled: m.settings.DisabledTools, Elicit: m.elicit,
 		Log: func(level, text string) {
-			switch level {
-			case "warning", "error":
+			if level == "warning" {
 				m.all.notice(word.LevelWarning, "the MCP server %s: %s", m.name, visible.Line(text))
-			default:
-				m.all.options.Workspace.Process.Log.Server(m.name, level, text)
+				return
 			}
+			m.all.options.Workspace.Process.Log.Server(m.name, level, text)
 		},
 	}
 	if ws := m.all.options.Workspace; m.remote() {

@@ -45,33 +45,13 @@ func (s *Servers) Resources(ctx context.Context) (out []Resource, err error) {
 
 // Prompts lists the prompts of the running servers, as Resources does.
 func (s *Servers) Prompts(ctx context.Context) (out []Prompt, err error) {
-	return gather(ctx, s, promptsOf)
-}
-
-// PromptsOf lists the prompts of one server and waits for no other. It waits for its first start, and
-// starts it if it has ended.
-func (s *Servers) PromptsOf(ctx context.Context, name string) ([]Prompt, error) {
-	if m := s.member(name); m != nil {
-		said := s.sayWhileWaiting()
-		err := m.enterSoon(ctx, turnTime)
-		said()
-		if err != nil {
-			return nil, err
+	return gather(ctx, s, func(ctx context.Context, name string, c *mcp.Client) (list []Prompt, err error) {
+		all, err := c.Prompts(ctx)
+		for _, p := range all {
+			list = append(list, Prompt{name, p})
 		}
-		m.leave()
-		if st := m.status(); st.State == Failed {
-			return nil, fmt.Errorf("the MCP server %s did not start: %s", name, oneLine(st.Problem))
-		}
-	}
-	return use(ctx, s, name, turnTime, func(c *mcp.Client) ([]Prompt, error) { return promptsOf(ctx, name, c) })
-}
-
-func promptsOf(ctx context.Context, name string, c *mcp.Client) (list []Prompt, err error) {
-	all, err := c.Prompts(ctx)
-	for _, p := range all {
-		list = append(list, Prompt{name, p})
-	}
-	return list, err
+		return list, err
+	})
 }
 
 // Read reads a resource of a server. What the person names is read without a question: the server
