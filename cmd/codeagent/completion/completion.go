@@ -59,7 +59,6 @@ func Add(root *cobra.Command, s cli.Stdio, f *cli.Flags) {
 		"log-level":        one(eventlog.Levels()...),
 		"color":            one("auto", "always", "never"),
 		"on-refused":       one("continue", "stop"),
-		"format":           one("markdown", "html"),
 		"decision":         one("allow", "ask", "forbid"),
 		"workspace":        one("read", "write", "none"),
 		"cd":               folders, "add-dir": folders,
