@@ -292,13 +292,12 @@ func eachCall(command string, each func(words []string)) {
 		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
 			words := make([]string, len(call.Args))
 			for i, w := range call.Args {
-				words[i], _ = decide.Literal(w)
+				words[i] = rules.Literal(w)
 			}
 			each(words)
 		}
 		if r, ok := n.(*syntax.Redirect); ok && r.Word != nil {
-			to, _ := decide.Literal(r.Word)
-			each([]string{"", to})
+			each([]string{"", rules.Literal(r.Word)})
 		}
 		return true
 	})

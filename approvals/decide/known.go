@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"codeagent/approvals/rules"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // The text of a command may replace a question, but never the sandbox. A command is known if
@@ -77,74 +75,8 @@ var known = []program{
 // KnownReadOnly reports whether command is a list or pipeline of known programs
 // only. When in doubt it returns false.
 func KnownReadOnly(command string) bool {
-	f, opaque := rules.ParseLine(command)
-	if opaque != "" || len(f.Stmts) == 0 || len(f.Last) > 0 {
-		return false
-	}
-	count := 0
-	return !slices.ContainsFunc(f.Stmts, func(s *syntax.Stmt) bool { return !knownStmt(s, &count) }) && count <= maxChain
-}
-
-func knownStmt(s *syntax.Stmt, count *int) bool {
-	if len(s.Comments) > 0 || s.Negated || s.Background || s.Coprocess || s.Disown || len(s.Redirs) > 0 {
-		return false
-	}
-	switch c := s.Cmd.(type) {
-	case *syntax.BinaryCmd:
-		switch c.Op {
-		case syntax.AndStmt, syntax.OrStmt, syntax.Pipe:
-			return knownStmt(c.X, count) && knownStmt(c.Y, count)
-		}
-	case *syntax.CallExpr:
-		*count++
-		if len(c.Assigns) > 0 || len(c.Args) == 0 {
-			return false
-		}
-		argv := make([]string, len(c.Args))
-		for i, w := range c.Args {
-			text, ok := Literal(w)
-			if !ok {
-				return false
-			}
-			argv[i] = text
-		}
-		return knownArgv(argv)
-	}
-	return false
-}
-
-// Literal returns the word as the program will see it, and false for every word
-// that bash would change.
-func Literal(w *syntax.Word) (string, bool) {
-	var b strings.Builder
-	for _, part := range w.Parts {
-		switch p := part.(type) {
-		case *syntax.Lit:
-			if strings.ContainsAny(p.Value, "*?[]{}~\\$`!") {
-				return "", false
-			}
-			b.WriteString(p.Value)
-		case *syntax.SglQuoted:
-			if p.Dollar {
-				return "", false
-			}
-			b.WriteString(p.Value)
-		case *syntax.DblQuoted:
-			if p.Dollar {
-				return "", false
-			}
-			for _, inner := range p.Parts {
-				lit, ok := inner.(*syntax.Lit)
-				if !ok || strings.ContainsAny(lit.Value, "\\$`!") {
-					return "", false
-				}
-				b.WriteString(lit.Value)
-			}
-		default:
-			return "", false
-		}
-	}
-	return b.String(), true
+	programs, opaque := rules.Programs(command)
+	return opaque == "" && !strings.ContainsAny(command, `\!`) && len(programs) <= maxChain && !slices.ContainsFunc(programs, func(argv []string) bool { return !knownArgv(argv) })
 }
 
 func knownArgv(argv []string) bool {

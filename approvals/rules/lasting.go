@@ -11,7 +11,7 @@ const mostParts = 3
 // ForLine returns the narrowest rules that allow a command line, one for each of its programs. If
 // no lasting rule should allow it, there are no rules and why gives the reason.
 func ForLine(line string) (list []*Rule, why string) {
-	parts, opaque := plainParts(line)
+	parts, opaque := Programs(line)
 	switch {
 	case opaque != "":
 		return nil, opaque

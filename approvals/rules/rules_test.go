@@ -173,7 +173,7 @@ func FuzzQuoting(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, words string) {
 		line := "echo " + words
-		parts, opaque := plainParts(line)
+		parts, opaque := Programs(line)
 		if opaque != "" || len(parts) != 1 || parts[0][0] != "echo" || strings.ContainsAny(words, "<>") {
 			return // no rule can allow it as one program
 		}

@@ -18,17 +18,17 @@ const (
 	unknown = "\x00"
 )
 
-// plainParts returns the words of each program that bash would start for the line, if the text
+// Programs returns the words of each program that bash would start for the line, if the text
 // shows them completely: literal words, joined by &&, ||, ;, | and newlines. Otherwise opaque
 // says what else is in the line.
-func plainParts(line string) (parts [][]string, opaque string) {
+func Programs(line string) (parts [][]string, opaque string) {
 	return plainOf(ParseLine(line))
 }
 
 // Words returns the words of a line that is one program with literal words. Otherwise opaque says
 // what else the line contains.
 func Words(line string) (words []string, opaque string) {
-	parts, opaque := plainParts(line)
+	parts, opaque := Programs(line)
 	if opaque == "" && len(parts) != 1 {
 		opaque = "it is more than one program"
 	}
@@ -38,7 +38,7 @@ func Words(line string) (words []string, opaque string) {
 	return parts[0], ""
 }
 
-// plainOf is plainParts for a result of ParseLine.
+// plainOf is Programs for a result of ParseLine.
 func plainOf(f *syntax.File, opaque string) (parts [][]string, _ string) {
 	if opaque != "" {
 		return nil, opaque
@@ -192,6 +192,14 @@ func wordText(w *syntax.Word) (text string, literal bool) {
 		}
 	}
 	return b.String(), literal && !expands(unquoted.String()) // quotes in braces or brackets do not end them
+}
+
+// Literal returns the word as the program will see it, and "" for a word that bash would change.
+func Literal(w *syntax.Word) string {
+	if text, literal := wordText(w); literal {
+		return text
+	}
+	return ""
 }
 
 // expands reports a pattern or braces.
