@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -44,7 +43,7 @@ type openCall struct {
 // cancelled.
 //
 // A tool that failed is a Result. The error says that there was none, and errors.Is tells
-// ErrEnded, ErrTime and ErrSignIn apart.
+// ErrEnded, ErrForgotten, ErrTime and ErrSignIn apart.
 func (c *Client) Call(ctx context.Context, tool string, arguments json.RawMessage, progress func(text string)) (Result, error) {
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
@@ -53,13 +52,9 @@ func (c *Client) Call(ctx context.Context, tool string, arguments json.RawMessag
 	defer stop()
 	token, done := c.track(progress)
 	defer done()
-	var answer *sdk.CallToolResult
-	err := c.inSession(limited, func(s *sdk.ClientSession) (err error) {
-		params := &sdk.CallToolParams{Name: tool, Arguments: arguments}
-		params.SetProgressToken(token)
-		answer, err = s.CallTool(limited, params)
-		return err
-	})
+	params := &sdk.CallToolParams{Name: tool, Arguments: arguments}
+	params.SetProgressToken(token)
+	answer, err := c.current().CallTool(limited, params)
 	if err != nil {
 		return Result{}, c.words(limited, "calling "+line(tool, maxName), err)
 	}
@@ -170,37 +165,6 @@ func (c *Client) waited() time.Duration {
 		return c.answering + time.Since(c.asked)
 	}
 	return c.answering
-}
-
-// inSession does what do does, in a session that is open. When the server has forgotten the
-// session it answers 404 and has done nothing: then it is done once more in a new one.
-func (c *Client) inSession(ctx context.Context, do func(*sdk.ClientSession) error) error {
-	session := c.current()
-	select {
-	case <-c.Ended():
-		if !c.remote {
-			return ErrEnded
-		}
-		if err := c.reconnect(ctx, session); err != nil {
-			return err
-		}
-		session = c.current()
-	default:
-	}
-	err := do(session)
-	if !c.remote || !errors.Is(err, sdk.ErrSessionMissing) {
-		return err
-	}
-	if err := c.reconnect(ctx, session); err != nil {
-		return err
-	}
-	if err = do(c.current()); errors.Is(err, sdk.ErrSessionMissing) {
-		select { // the next call must not meet the session that ends
-		case <-c.Ended():
-		case <-ctx.Done():
-		}
-	}
-	return err
 }
 
 // structured adds structured content to a result.

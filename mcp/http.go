@@ -20,8 +20,7 @@ import (
 )
 
 // OverHTTP connects to a server by streamable HTTP, and reads its tools. headers are sent with
-// every request to the host of address, and to no other. When the server has forgotten the
-// session, or ended it, the next call opens another one.
+// every request to the host of address, and to no other.
 //
 // Threat: headers hold secrets, so they are not sent in plain text over a network, and no
 // redirect leads to another host.
@@ -38,18 +37,15 @@ func OverHTTP(ctx context.Context, address string, headers map[string]string, o 
 	if !authorized(headers) && (u.Scheme == "https" || loopback(u.Hostname())) {
 		r.signIn = o.SignIn
 	}
-	return newRemote(u, r, o).start(ctx)
+	return overHTTP(ctx, u, r, o)
 }
 
-// newRemote is a client of the server at an address, over requests that transport sends.
-func newRemote(at *url.URL, transport http.RoundTripper, o Options) *Client {
+// overHTTP connects to the server at an address, over requests that transport sends.
+func overHTTP(ctx context.Context, at *url.URL, transport http.RoundTripper, o Options) (*Client, error) {
 	c := newClient(o)
 	c.remote = true
 	via := &http.Client{Transport: transport, CheckRedirect: sameHost}
-	c.dial = func(ctx context.Context) (*sdk.ClientSession, error) {
-		return c.connector().Connect(ctx, &sdk.StreamableClientTransport{Endpoint: at.String(), HTTPClient: via, MaxEventSize: maxLine}, nil)
-	}
-	return c
+	return c.start(ctx, &sdk.StreamableClientTransport{Endpoint: at.String(), HTTPClient: via, MaxEventSize: maxLine})
 }
 
 // authorized reports whether headers say themselves who sends them.
@@ -274,24 +270,4 @@ func bare(said string) string {
 			return said
 		}
 	}
-}
-
-// reconnect opens a new session in place of old.
-func (c *Client) reconnect(ctx context.Context, old *sdk.ClientSession) error {
-	c.renewing.Lock()
-	defer c.renewing.Unlock()
-	if c.current() != old { // another call was first
-		return nil
-	}
-	if c.ends.Err() != nil {
-		return ErrEnded
-	}
-	if err := c.connect(ctx); err != nil {
-		return err
-	}
-	if old != nil {
-		go old.Close() // it is gone, and the SDK may wait some seconds for the server to say so
-	}
-	c.changed()
-	return nil
 }

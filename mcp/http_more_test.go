@@ -124,7 +124,7 @@ func TestResumedStream(t *testing.T) {
 		at, _ := url.Parse("https://example.com/mcp")
 		round := newRound(at, map[string]string{"X-Own": "o"})
 		round.next = inMemory{server}
-		c, err := newRemote(at, round, limited(Options{Name: "web"})).start(t.Context())
+		c, err := overHTTP(t.Context(), at, round, limited(Options{Name: "web"}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,58 +205,30 @@ func TestSignInLater(t *testing.T) {
 	}
 }
 
-// A session that is gone is opened anew, whether the answer is JSON, plain text or nothing, and as
-// often as it goes.
+// A session that is gone is an error of its own, whether the answer is JSON, plain text or nothing.
 func TestSessionsThatGo(t *testing.T) {
-	var opened, calls atomic.Int32
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		m := readMessage(t, r)
-		session := fmt.Sprint("s", opened.Load())
-		if m.Method == "initialize" {
-			if r.Header.Get("Mcp-Session-Id") != "" {
-				t.Error("a new session is asked for in an old one")
-			}
-			session = fmt.Sprint("s", opened.Add(1))
-		}
-		if older(w, r, m, session) {
-			return
-		}
-		if got := r.Header.Get("Mcp-Session-Id"); got != session {
-			t.Errorf("a call in the session %q, not %q", got, session)
-		}
-		switch n := calls.Add(1); n {
-		case 2, 5:
-			http.Error(w, "gone", http.StatusNotFound)
-		case 4:
+	for name, gone := range map[string]func(w http.ResponseWriter, id json.RawMessage){
+		"JSON": func(w http.ResponseWriter, id json.RawMessage) {
 			w.WriteHeader(http.StatusNotFound)
-		default:
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%d"}]}}`, m.ID, n)
-		}
-	}))
-	t.Cleanup(s.Close)
-	c, err := remote(t, s.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for range 2 {
-		r, err := c.Call(t.Context(), "echo", nil, nil)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":"Session not found"}}`, id)
+		},
+		"plain text": func(w http.ResponseWriter, _ json.RawMessage) { http.Error(w, "gone", http.StatusNotFound) },
+		"nothing":    func(w http.ResponseWriter, _ json.RawMessage) { w.WriteHeader(http.StatusNotFound) },
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if m := readMessage(t, r); !older(w, r, m, "s1") {
+				gone(w, m.ID)
+			}
+		}))
+		c, err := remote(t, s.URL, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, r.Text)
-	}
-	// Gone twice in a row, it is not tried for ever.
-	if r, err := c.Call(t.Context(), "echo", nil, nil); err == nil {
-		t.Errorf("%+v", r)
-	}
-	if r, err := c.Call(t.Context(), "echo", nil, nil); err != nil {
-		t.Error(err)
-	} else {
-		got = append(got, r.Text)
-	}
-	if want := "1 3 6"; strings.Join(got, " ") != want || opened.Load() != 4 {
-		t.Errorf("answers %v in %d sessions, want %s in 4", got, opened.Load(), want)
+		if r, err := c.Call(t.Context(), "echo", nil, nil); !errors.Is(err, ErrForgotten) {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		c.Close()
+		s.Close()
 	}
 }
 

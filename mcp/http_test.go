@@ -2,14 +2,12 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -57,45 +55,6 @@ func TestHTTP(t *testing.T) {
 	}
 	if r, err := c.Call(t.Context(), "echo", []byte(`{"said":"hello"}`), nil); err != nil || r.Text != `{"said":"hello"}` {
 		t.Errorf("%+v %v", r, err)
-	}
-}
-
-// A server that has forgotten the session answers 404, with whatever words: the call is made in
-// a new session.
-func TestForgottenSession(t *testing.T) {
-	var forget atomic.Bool
-	var opened atomic.Int32
-	s := streamable(t, func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			data, _ := io.ReadAll(r.Body)
-			r.Body = io.NopCloser(strings.NewReader(string(data)))
-			switch {
-			case strings.Contains(string(data), "server/discover"): // sessions are of the older protocol
-				http.Error(w, "no", http.StatusBadRequest)
-				return
-			case strings.Contains(string(data), `"initialize"`):
-				opened.Add(1)
-			case strings.Contains(string(data), "tools/call") && forget.CompareAndSwap(true, false):
-				w.Header().Set("Content-Type", "application/json")
-				w.WriteHeader(http.StatusNotFound)
-				var m struct{ ID json.RawMessage }
-				if err := json.Unmarshal(data, &m); err != nil {
-					t.Error(err)
-				}
-				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":{"code":-32001,"message":"Session not found"}}`)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
-	})
-	c, err := remote(t, s.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	forget.Store(true)
-	r, err := c.Call(t.Context(), "echo", []byte(`{"said":"hello"}`), nil)
-	if err != nil || r.Text != `{"said":"hello"}` || opened.Load() != 2 {
-		t.Errorf("%+v %v after %d sessions", r, err, opened.Load())
 	}
 }
 

@@ -72,6 +72,8 @@ type SignIn interface {
 var (
 	// ErrEnded: the server closed the connection, crashed, or Close was called.
 	ErrEnded = errors.New("the server has ended")
+	// ErrForgotten: the server has forgotten the session, and has done nothing.
+	ErrForgotten = errors.New("the server has forgotten the session")
 	// ErrTime: the server did not answer within its time limit.
 	ErrTime = errors.New("the server did not answer in time")
 	// ErrSignIn: the server wants a sign-in (HTTP 401, or 403 with WWW-Authenticate) that the
@@ -81,20 +83,18 @@ var (
 
 // Client speaks to one server. It is safe for concurrent use.
 type Client struct {
-	o        Options
-	log      *logger
-	dial     func(ctx context.Context) (*sdk.ClientSession, error)
-	remote   bool // dial can be called again
-	ends     context.Context
-	end      context.CancelFunc
-	tools    atomic.Pointer[[]Tool]
-	asking   chan struct{} // holds one while a person is asked
-	renewing sync.Mutex    // held while a session is opened anew
-	waiting  atomic.Int32
+	o       Options
+	log     *logger
+	remote  bool
+	ends    context.Context
+	end     context.CancelFunc
+	tools   atomic.Pointer[[]Tool]
+	over    chan struct{} // closed when the session has ended
+	asking  chan struct{} // holds one while a person is asked
+	waiting atomic.Int32
 
 	mu        sync.Mutex
 	session   *sdk.ClientSession
-	over      chan struct{} // closed when the session has ended
 	calls     map[string]*openCall
 	number    int
 	changing  bool          // a list is read anew
@@ -117,10 +117,7 @@ type activity struct {
 // pipes belong to the client from then on; Close, and a failure, close them.
 func OverPipes(ctx context.Context, out io.ReadCloser, in io.WriteCloser, o Options) (*Client, error) {
 	c := newClient(o)
-	c.dial = func(ctx context.Context) (*sdk.ClientSession, error) {
-		return c.connector().Connect(ctx, &pipes{out: out, in: in, log: c.log}, nil)
-	}
-	return c.start(ctx)
+	return c.start(ctx, &pipes{out: out, in: in, log: c.log})
 }
 
 func newClient(o Options) *Client {
@@ -131,10 +128,10 @@ func newClient(o Options) *Client {
 }
 
 // start connects and reads the list of tools.
-func (c *Client) start(ctx context.Context) (*Client, error) {
+func (c *Client) start(ctx context.Context, over sdk.Transport) (*Client, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, c.o.Startup, ErrTime)
 	defer cancel()
-	err := c.connect(limited)
+	err := c.connect(limited, over)
 	if err == nil {
 		err = c.readTools(limited)
 	}
@@ -150,18 +147,17 @@ func (c *Client) start(ctx context.Context) (*Client, error) {
 }
 
 // connect opens a session.
-func (c *Client) connect(ctx context.Context) error {
-	session, err := c.dial(ctx)
+func (c *Client) connect(ctx context.Context, over sdk.Transport) error {
+	session, err := c.connector().Connect(ctx, over, nil)
 	if err != nil {
 		return err
 	}
-	over := make(chan struct{})
 	go func() {
-		defer close(over)
+		defer close(c.over)
 		_ = session.Wait() // why it ended, the calls say that it ended
 	}()
 	c.mu.Lock()
-	c.session, c.over = session, over
+	c.session = session
 	c.mu.Unlock()
 	if c.ends.Err() != nil { // Close was called meanwhile, and may have seen the session before
 		_ = session.Close()
@@ -229,13 +225,8 @@ func (c *Client) Close() {
 	}
 }
 
-// Ended is closed when the connection has ended, whoever ended it. A client over HTTP connects
-// anew for the next call, and Ended is another channel then.
-func (c *Client) Ended() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.over
-}
+// Ended is closed when the connection has ended, whoever ended it.
+func (c *Client) Ended() <-chan struct{} { return c.over }
 
 // Asked notes that a person is asked about what the server does, until answered is called: the time
 // limit of its calls waits meanwhile.
@@ -289,6 +280,8 @@ func (c *Client) words(ctx context.Context, doing string, err error) error {
 	case errors.Is(err, ErrTime):
 	case errors.Is(err, ErrSignIn):
 		err = cause(err)
+	case errors.Is(err, sdk.ErrSessionMissing):
+		err = ErrForgotten
 	case c.ends.Err() != nil, errors.Is(err, io.EOF):
 		err = ErrEnded
 	case errors.Is(err, sdk.ErrConnectionClosed):

@@ -38,14 +38,11 @@ func listed[T any](ctx context.Context, c *Client, doing string, has func(*sdk.S
 	list func(context.Context, *sdk.ClientSession) iter.Seq2[*T, error]) (all []*T, err error) {
 	limited, cancel := context.WithTimeoutCause(ctx, listTime, ErrTime)
 	defer cancel()
-	err = c.inSession(limited, func(s *sdk.ClientSession) (err error) {
-		if r := s.InitializeResult(); r != nil && (r.Capabilities == nil || !has(r.Capabilities)) {
-			return nil
-		}
-		all, err = first(list(limited, s), maxOffers, c.log)
-		return err
-	})
-	if err != nil {
+	s := c.current()
+	if r := s.InitializeResult(); r != nil && (r.Capabilities == nil || !has(r.Capabilities)) {
+		return nil, nil
+	}
+	if all, err = first(list(limited, s), maxOffers, c.log); err != nil {
 		return nil, c.words(limited, doing, err)
 	}
 	return all, nil
@@ -78,11 +75,7 @@ func nameable(name string, most int) bool {
 func (c *Client) ReadResource(ctx context.Context, uri string) (Result, error) {
 	limited, stop := c.limit(ctx)
 	defer stop()
-	var answer *sdk.ReadResourceResult
-	err := c.inSession(limited, func(s *sdk.ClientSession) (err error) {
-		answer, err = s.ReadResource(limited, &sdk.ReadResourceParams{URI: uri})
-		return err
-	})
+	answer, err := c.current().ReadResource(limited, &sdk.ReadResourceParams{URI: uri})
 	if err != nil {
 		return Result{}, c.words(limited, "reading "+line(uri, maxTitle), err)
 	}
@@ -117,11 +110,7 @@ func (c *Client) Prompts(ctx context.Context) (list []Prompt, err error) {
 func (c *Client) Prompt(ctx context.Context, name string, arguments map[string]string) (Result, error) {
 	limited, stop := c.limit(ctx)
 	defer stop()
-	var answer *sdk.GetPromptResult
-	err := c.inSession(limited, func(s *sdk.ClientSession) (err error) {
-		answer, err = s.GetPrompt(limited, &sdk.GetPromptParams{Name: name, Arguments: arguments})
-		return err
-	})
+	answer, err := c.current().GetPrompt(limited, &sdk.GetPromptParams{Name: name, Arguments: arguments})
 	if err != nil {
 		return Result{}, c.words(limited, "getting the prompt "+line(name, maxName), err)
 	}

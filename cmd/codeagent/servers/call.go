@@ -79,16 +79,8 @@ var errOther = errors.New("the server has changed this tool since the call was p
 
 // call runs a call under p, the policy of its permit.
 func (m *member) call(ctx context.Context, a approvals.Action, p sandbox.Policy, s tools.Stage) (tools.Result, error) {
-	if m.remote() { // no sandbox is around it, so several calls may run
-		one := m.current()
-		if one == nil {
-			return tools.Result{}, fmt.Errorf("the MCP server %s is not connected", m.name)
-		}
-		if err := m.unchanged(a); err != nil {
-			return tools.Result{}, err
-		}
-		answer, err := one.client.Call(ctx, a.Server.Tool, json.RawMessage(a.Server.Arguments), progressTo(s.Output))
-		return m.result(ctx, answer, err, sandbox.Verdict{}), nil
+	if m.remote() {
+		return m.far(ctx, a, p, s)
 	}
 	if err := m.enter(ctx); err != nil {
 		return tools.Result{}, err
@@ -102,6 +94,32 @@ func (m *member) call(ctx context.Context, a approvals.Action, p sandbox.Policy,
 		return tools.Result{}, err
 	}
 	return m.confined(ctx, one, a, p, s), nil
+}
+
+// far calls a tool of a server that runs elsewhere. No sandbox is around it, so several calls may run. One that
+// has forgotten the session has done nothing, and is called once more in another.
+func (m *member) far(ctx context.Context, a approvals.Action, p sandbox.Policy, s tools.Stage) (tools.Result, error) {
+	for again := false; ; again = true {
+		if err := m.enter(ctx); err != nil {
+			return tools.Result{}, err
+		}
+		one, err := m.running(ctx, p, a.Server.Changed)
+		m.leave()
+		if err == nil {
+			err = m.unchanged(a)
+		}
+		if err != nil {
+			return tools.Result{}, err
+		}
+		answer, err := one.client.Call(ctx, a.Server.Tool, json.RawMessage(a.Server.Arguments), progressTo(s.Output))
+		forgotten := errors.Is(err, mcp.ErrForgotten)
+		if forgotten {
+			m.drop(one)
+		}
+		if again || !forgotten {
+			return m.result(ctx, answer, err, sandbox.Verdict{}), nil
+		}
+	}
 }
 
 // unchanged refuses a call of a tool that is described in another way than when it was planned.

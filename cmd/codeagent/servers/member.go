@@ -314,10 +314,12 @@ func (m *member) follow(one *instance) {
 func oneLine(problem string) string { return visible.Line(strings.ReplaceAll(problem, "\n", "; ")) }
 
 // stop ends the present instance, if there is one.
-func (m *member) stop() {
+func (m *member) stop() { m.drop(m.current()) }
+
+// drop ends an instance, if it is the present one.
+func (m *member) drop(one *instance) {
 	m.mu.Lock()
-	one := m.live
-	if one == nil {
+	if one == nil || m.live != one {
 		m.mu.Unlock()
 		return
 	}
@@ -396,7 +398,14 @@ func (m *member) current() *instance {
 // m.turn.
 func (m *member) running(ctx context.Context, p sandbox.Policy, changed string) (*instance, error) {
 	one := m.current()
-	if one != nil && (one.service == nil || sameReads(one.under, p) && !writesMore(one.under, p)) {
+	if one != nil && one.service == nil {
+		select {
+		case <-one.client.Ended():
+		default:
+			return one, nil
+		}
+	}
+	if one != nil && one.service != nil && sameReads(one.under, p) && !writesMore(one.under, p) {
 		return one, nil
 	}
 	if len(m.box.argv) == 0 && !m.remote() { // it was never prepared, and it was said why

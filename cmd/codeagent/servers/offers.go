@@ -92,7 +92,10 @@ func use[T any](ctx context.Context, s *Servers, name string, patience time.Dura
 			m.note(one, during, err != nil)
 		}()
 	}
-	return do(one.client)
+	if out, err = do(one.client); errors.Is(err, mcp.ErrForgotten) {
+		m.drop(one) // the next use begins another session
+	}
+	return out, err
 }
 
 // turnTime is how long a person waits for a server that does something else, listsTime where several list
