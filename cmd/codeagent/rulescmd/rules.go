@@ -71,16 +71,12 @@ func list(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 }
 
 func newCheck(s cli.Stdio, f *cli.Flags) *cobra.Command {
-	var tool string
 	cmd := &cobra.Command{
-		Use: "check -- CMD [ARG]... | --tool NAME__TOOL", Short: "Say which rule decides about a command and its parts, or about a tool",
+		Use: "check -- CMD [ARG]...", Short: "Say which rule decides about a command and its parts",
 		Long: "check judges a command as a run would. One argument is a command line for bash; several are a program\n" +
 			"and its arguments. The status is 0 if the rules allow it, 1 if they do not decide, 3 if they ask or forbid.",
-		Args: wordsOrTool(&tool),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if tool != "" {
-				return checkTool(cmd.Context(), s, *f, tool)
-			}
 			line := args[0]
 			if len(args) > 1 {
 				quoted := make([]string, len(args))
@@ -93,18 +89,7 @@ func newCheck(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	cmd.Flags().StringVar(&tool, "tool", "", "a tool of an MCP server, in place of a command")
 	return cmd
-}
-
-// wordsOrTool accepts the words of a command, or none and a tool.
-func wordsOrTool(tool *string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if *tool != "" {
-			return cobra.NoArgs(cmd, args)
-		}
-		return cobra.MinimumNArgs(1)(cmd, args)
-	}
 }
 
 func check(ctx context.Context, s cli.Stdio, f cli.Flags, line string) error {
@@ -158,34 +143,17 @@ func statusOf(d rules.Decision) error {
 	return cli.StatusError(cli.ExitRefused)
 }
 
-// checkTool says which rule decides about a tool. A rule that depends on how the server describes
-// the tool counts as if it still did.
-func checkTool(ctx context.Context, s cli.Stdio, f cli.Flags, name string) error {
-	set, err := withProject(ctx, s, f)
-	if err != nil {
-		return err
-	}
-	r, dependent := set.At(time.Now()).Tool(rules.ToolCall{Name: name})
-	note := ""
-	if r == nil && dependent != nil {
-		r, note = dependent, "  while the server describes the tool as it did then\n"
-	}
-	if r == nil {
-		_, err = io.WriteString(s.Text, "no rule decides: the approval policy does\n")
-		return errors.Join(err, cli.StatusError(cli.ExitFailed))
-	}
-	if _, err := fmt.Fprintf(s.Text, "%s\n  %s  <- %s: %s\n%s", r.Decision, visible.Line(name), where(r), visible.Line(r.String()), note); err != nil {
-		return err
-	}
-	return statusOf(r.Decision)
-}
-
 func newAdd(s cli.Stdio) *cobra.Command {
 	var r rules.Rule
 	var decision, expires string
 	cmd := &cobra.Command{
 		Use: "add --decision allow|ask|forbid|--backend NAME [flags] -- WORD... | --tool NAME__TOOL", Short: "Add a rule for commands that begin with these words, or for a tool",
-		Args: wordsOrTool(&r.Tool),
+		Args: func(cmd *cobra.Command, args []string) error { // a tool, or the words of a command
+			if r.Tool != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Decision = rules.Decision(decision)
 			for _, word := range args {
