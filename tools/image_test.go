@@ -70,7 +70,7 @@ func TestViewImageRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"text": "it is text", "svg": "SVG", "cut.png": "damaged", "empty.png": "empty", "huge.png": "MiB", "zeros": "MiB",
+		"text": "must be a PNG", "svg": "must be a PNG", "cut.png": "damaged", "empty.png": "empty", "huge.png": "MiB", "zeros": "MiB",
 		"fifo": "not a regular file", "absent": "there is no file or folder absent", ".": "is a folder", "/dev/zero": "not a regular file",
 	} {
 		r, err := p.do("view_image", args{"path": path})
