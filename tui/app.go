@@ -179,7 +179,7 @@ func (m *app) draw() tea.View {
 	waiting := waitingLines(t, w, m.box.waiting(), m.work.queued)
 	var plan []string
 	if m.panel == nil {
-		plan = m.facts.PlanLines(t, w, m.height/4, m.keys.Name(keys.Everywhere, keys.Plan))
+		plan = m.facts.PlanLines(t, w)
 	}
 	need.queued = len(plan) + len(waiting)
 	_, need.full = m.panel.(*question.Page)

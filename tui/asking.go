@@ -25,7 +25,7 @@ import (
 
 // setting is what a new dock gets of the screen.
 func (m *app) setting() part.Setting {
-	return part.Setting{Keys: m.keys, Now: m.now, Home: m.facts.Home, Call: m.transcript.Title}
+	return part.Setting{Keys: m.keys, Now: m.now, Home: m.facts.Home, Folder: m.facts.Session.Folder, Call: m.transcript.Title}
 }
 
 // shown is the dock that is in view, also as a whole page, or nil.

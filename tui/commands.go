@@ -153,7 +153,7 @@ func (m *app) draft(how string) part.Intent {
 	case e.OnDraft && m.facts.Running > 0:
 		return part.Say(short.Count(m.facts.Running, "job") + " may still change the draft; /ps ends them")
 	case e.OnDraft:
-		return trying.Review(trying.Screen{Setting: m.setting(), Folder: m.facts.Session.Folder}, m.offers.Writing.Drafts, how)
+		return trying.Review(trying.Screen{Setting: m.setting()}, m.offers.Writing.Drafts, how)
 	case how != "":
 		return part.Say("this session works on your files; /draft moves it to a draft")
 	default:

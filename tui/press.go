@@ -134,8 +134,6 @@ func (m *app) common(do keys.Action) tea.Cmd {
 		return m.do(m.modes.Next())
 	case keys.SendBack:
 		return m.do(lists.SendBack(m.offers.Background))
-	case keys.Plan:
-		m.facts.AllPlan = !m.facts.AllPlan
 	case keys.Redraw:
 		return func() tea.Msg { return redrawMsg{} }
 	case keys.Suspend:

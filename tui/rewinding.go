@@ -11,7 +11,7 @@ import (
 // rewinds is what going back gets of the screen.
 func (m *app) rewinds() rewind.Screen {
 	return rewind.Screen{Shown: m.transcript.Size, Screen: undoing.Screen{
-		Setting: m.setting(), Folder: m.facts.Session.Folder, Jobs: func() int { return m.facts.Running },
+		Setting: m.setting(), Jobs: func() int { return m.facts.Running },
 	}}
 }
 

@@ -122,7 +122,7 @@ func runCommand(m *app, command string) tea.Cmd {
 // tryCommand runs a command of the person's on a draft, and shows what it changed; without one it shows what is
 // not decided. What opens by itself takes no keys from a person who writes, or is asked something.
 func tryCommand(m *app, command string) tea.Cmd {
-	drafts, s := m.offers.Writing.Drafts, trying.Screen{Setting: m.setting(), Folder: m.facts.Session.Folder}
+	drafts, s := m.offers.Writing.Drafts, trying.Screen{Setting: m.setting()}
 	if command == "" {
 		return m.do(trying.Again(s, drafts))
 	}

@@ -24,7 +24,6 @@ type Footer struct {
 	ports   []string
 	Plan    []event.PlanStep
 	Replan  bool   // the model wrote it after the person was last asked
-	AllPlan bool   // PlanLines are all steps
 	Home    string // shown as ~
 	usage   event.UsageUpdated
 	place   place

@@ -46,7 +46,6 @@ const (
 	Below     Action = "block below"
 	Redraw    Action = "redraw"
 	SendBack  Action = "background"
-	Plan      Action = "plan"
 	Help      Action = "help"
 	Toggle    Action = "toggle"
 	Arm       Action = "arm"

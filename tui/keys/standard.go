@@ -42,7 +42,6 @@ func standard() []Binding {
 		{Everywhere, []string{"ctrl+home"}, Top, "scroll to the beginning (Home too, while the message is empty)"},
 		{Everywhere, []string{"ctrl+end"}, End, "scroll to the end and follow it (End too, while the message is empty)"},
 		{Everywhere, []string{"ctrl+b"}, SendBack, "send the command that runs to the background: it becomes a job, and the model goes on"},
-		{Everywhere, []string{"alt+p"}, Plan, "show all steps of the plan above the message, or the present one alone"},
 		{Everywhere, []string{"ctrl+l"}, Redraw, "redraw the screen"},
 		{Everywhere, []string{"ctrl+z"}, Suspend, "suspend codeagent; fg brings it back"},
 

@@ -5,6 +5,7 @@ package part
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"codeagent/event/word"
@@ -63,10 +64,20 @@ type Setting struct {
 	Keys *keys.Table
 	Now  func() time.Time
 	Home string // shown as ~
+	// Folder is the session's.
+	Folder string
 	// Call is the title of a tool call, as codeagent shows it; "": it is not known.
 	Call func(id string) string
 	// Free: the person is not being asked anything of rank Later.
 	Free bool
+}
+
+// Named shortens a path: relative to the session's folder where it lies in it.
+func (s Setting) Named(path string) string {
+	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(s.Folder, "/")+"/"); ok && s.Folder != "" {
+		return rest
+	}
+	return paint.Tilde(path, s.Home)
 }
 
 // Canvas is where and when a dock is drawn.

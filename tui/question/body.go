@@ -163,7 +163,7 @@ func (s *sheet) tried(x *approvals.Tried, a approvals.Action, whole bool) {
 	}
 	s.add(field{label: "tried", spans: paint.Flat([]paint.Span{paint.Strong.Span(counts), paint.Text.Span("; " + x.Said)})})
 	s.add(field{label: "tried", spans: paint.Flat([]paint.Span{kept})})
-	gone, rest := trying.Screen{Setting: part.Setting{Home: s.home}, Folder: a.Folder}.Parts(all, s.t, s.w-1)
+	gone, rest := trying.Screen{Setting: part.Setting{Home: s.home, Folder: a.Folder}}.Parts(all, s.t, s.w-1)
 	for i, line := range gone {
 		r := row{line, part.Sight{Line: fmt.Sprint("deleted ", i), Of: 1, Width: s.w}}
 		if s.every = append(s.every, r.at); whole {

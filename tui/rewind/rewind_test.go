@@ -75,7 +75,7 @@ func press(o part.Overlay, k rune) part.Intent {
 // TestRewind: the list, what going back would do, and each of the three ways back.
 func TestRewind(t *testing.T) {
 	p := &past{look: undoing.Preview{Message: "rename it", Turns: 2, Files: []undoing.File{{Path: "/w/a.go", Does: "restore"}, {Path: "/w/d", Does: "remove", Of: 3}}, Conflicts: []undoing.File{{Path: "/w/c.go", Why: "changed"}}}}
-	s := Screen{undoing.Screen{Setting: part.Setting{Keys: keys.Standard(), Now: time.Now}, Folder: "/w", Jobs: func() int { return 0 }}, func() int { return 7 }}
+	s := Screen{undoing.Screen{Setting: part.Setting{Keys: keys.Standard(), Now: time.Now, Folder: "/w"}, Jobs: func() int { return 0 }}, func() int { return 7 }}
 	view := func(o part.Overlay, want ...string) {
 		t.Helper()
 		lines, _, _ := o.View(paint.New(true), 78, 16)

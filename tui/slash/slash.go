@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"codeagent/internal/short"
 	"codeagent/tui/keys"
@@ -87,33 +86,14 @@ func partOf(text string) (string, bool) {
 	return name, true
 }
 
-// choices are the commands whose names begin with the typed text, then those described by a word that does. all is
+// choices are the commands whose names begin with the typed text. all is
 // called only if there is such a text: keys and frames come much more often.
 func choices(typed string, all func() Commands) (found Commands) {
 	name, ok := partOf(typed)
 	if !ok {
 		return nil
 	}
-	var described Commands
-	offered := all()
-	_, _, whole := offered.Called(typed)
-	for _, c := range offered {
-		if strings.HasPrefix(c.Name, name) {
-			found = append(found, c)
-		} else if !whole && len(name) >= leastWord && c.describedBy(name) {
-			described = append(described, c)
-		}
-	}
-	return append(found, described...)
-}
-
-// leastWord is from how many letters on a typed text is looked for in descriptions.
-const leastWord = 3
-
-// describedBy reports whether a word of the description begins with a text.
-func (c Command) describedBy(begin string) bool {
-	words := strings.FieldsFunc(strings.ToLower(c.Takes+" "+c.Help), func(r rune) bool { return !unicode.IsLetter(r) })
-	return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, strings.ToLower(begin)) })
+	return slices.DeleteFunc(all(), func(c Command) bool { return !strings.HasPrefix(c.Name, name) })
 }
 
 // Menu is the list of commands above the message while a name is typed.
@@ -145,9 +125,7 @@ func (n *Menu) Key(k keys.Key, table *keys.Table, typed string, all func() Comma
 	case keys.Send:
 		chosen := choices[n.at]
 		n.at = 0
-		name, _ := partOf(typed)
-		// Nothing runs whose name the person did not see written, or that lacks words.
-		if !strings.HasPrefix(chosen.Name, name) || chosen.Takes != "" && chosen.Takes[0] != '[' {
+		if chosen.Takes != "" && chosen.Takes[0] != '[' {
 			return Written{Text: chosen.typed()}, true
 		}
 		return Written{"/" + chosen.Name, true}, true

@@ -90,25 +90,3 @@ func TestNeedsWords(t *testing.T) {
 		}
 	}
 }
-
-// A description finds a command too, from three letters on. Its name is written first: Enter runs nothing whose
-// name is not in the message.
-func TestDescribed(t *testing.T) {
-	for typed, want := range map[string]string{
-		"/earl": "sessions", "/NAM": "model", "/st": "status", "/sta": "status", "/exit": "", "/ier": "", "/how": "status", "/zzz": "",
-	} {
-		var got []string
-		for _, c := range choices(typed, offered) {
-			got = append(got, c.Name)
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s finds %q, want %q", typed, got, want)
-		}
-	}
-	var n Menu
-	for typed, want := range map[string]Written{"/earl": {Text: "/sessions"}, "/sess": {"/sessions", true}, "/anoth": {Text: "/model "}} {
-		if got, ok := n.Key(tea.Key{Code: tea.KeyEnter}, keys.Standard(), typed, offered); got != want || !ok {
-			t.Errorf("Enter after %s: %v %v, want %v", typed, got, ok, want)
-		}
-	}
-}

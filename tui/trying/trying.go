@@ -79,10 +79,7 @@ type Report struct {
 type Left struct{ Path, Why string }
 
 // Screen is what the pages get of the screen.
-type Screen struct {
-	part.Setting
-	Folder string // the session's
-}
+type Screen struct{ part.Setting }
 
 // Again shows what is not decided.
 func Again(s Screen, d Drafts) part.Intent {
@@ -316,10 +313,5 @@ func sign(kind sandbox.ChangeKind) string {
 	return map[sandbox.ChangeKind]string{sandbox.Added: "+", sandbox.Deleted: "−"}[kind] + map[bool]string{true: "~"}[kind == sandbox.Updated]
 }
 
-// named shortens a path: relative to the session's folder where it lies in it.
-func (s Screen) named(path string) string {
-	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(s.Folder, "/")+"/"); ok && s.Folder != "" {
-		path = rest
-	}
-	return visible.Line(paint.Tilde(path, s.Home))
-}
+// named is a path as it is shown.
+func (s Screen) named(path string) string { return visible.Line(s.Named(path)) }

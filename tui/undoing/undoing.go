@@ -71,9 +71,8 @@ type File struct {
 // Screen is what the page gets of the screen.
 type Screen struct {
 	part.Setting
-	// Folder is the session's, and Jobs returns how many jobs run.
-	Folder string
-	Jobs   func() int
+	// Jobs returns how many jobs run.
+	Jobs func() int
 }
 
 // Show shows what would be undone; Enter undoes it.
@@ -119,7 +118,7 @@ func (u Preview) Words() string {
 
 // Draw draws the preview: the counts first, then each file.
 func (u Preview) Draw(s Screen) func(t *paint.Theme, w int) []string {
-	named, changed := s.named, slices.Clone(u.Changes)
+	named, changed := s.Named, slices.Clone(u.Changes)
 	for i := range changed {
 		changed[i].Path = named(changed[i].Path)
 	}
@@ -177,14 +176,6 @@ func (s Screen) undo(turns Turns) part.Intent {
 	}}
 }
 
-// named shortens a path: relative to the session's folder where it lies in it.
-func (s Screen) named(path string) string {
-	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(s.Folder, "/")+"/"); ok && s.Folder != "" {
-		return rest
-	}
-	return paint.Tilde(path, s.Home)
-}
-
 func undoLine(t *paint.Theme, w int, named func(string) string, f File) []string {
 	spans := []paint.Span{paint.Text.Span(named(f.Path))}
 	if f.Why != "" {
@@ -210,7 +201,7 @@ func (s Screen) Told(r Report, verb string) *Undone {
 	if len(r.Done)+len(r.Conflicts)+len(r.Failed) == 0 {
 		return nil
 	}
-	return &Undone{r, verb, s.named}
+	return &Undone{r, verb, s.Named}
 }
 
 func (u *Undone) Foldable() bool { return true }

@@ -42,7 +42,7 @@ func looked(t *testing.T, intent part.Intent) part.Intent {
 // TestUndo: a preview, the turn before it, and the report in the transcript.
 func TestUndo(t *testing.T) {
 	h := &history{}
-	s := Screen{part.Setting{Keys: keys.Standard(), Now: func() time.Time { return time.Unix(0, 0) }, Home: "/home/ada"}, "/w", func() int { return 2 }}
+	s := Screen{part.Setting{Keys: keys.Standard(), Now: func() time.Time { return time.Unix(0, 0) }, Home: "/home/ada", Folder: "/w"}, func() int { return 2 }}
 	show := func() part.Intent { return Show(s, h) }
 	view := func(o part.Overlay) string {
 		lines, _, _ := o.View(paint.New(true), 70, 12)
