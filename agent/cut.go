@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"codeagent/internal/short"
 	"codeagent/model"
@@ -57,19 +56,8 @@ func resultLength(i model.Item) int {
 func (b *batch) cutResults(results []model.Item) {
 	_, now := b.turn.agent.now()
 	cutEach(results, now.round()*bytesPerToken, 0, resultLength, func(n, each int) {
-		results[n].Text = b.calls[n].cutText(results[n].Text, each)
+		results[n].Text = b.turn.agent.cfg.Stage.Within(results[n].Text, each)
 	})
-}
-
-// cutText returns the text of the call's result cut to most bytes.
-func (c *toolCall) cutText(text string, most int) string {
-	if c.ran.Less != nil {
-		// The tool's text may be followed by notes about the call.
-		if said, ok := strings.CutPrefix(text, strings.TrimRight(c.ran.Less(math.MaxInt), "\n")); ok {
-			return c.ran.Less(most-len(said)) + said
-		}
-	}
-	return c.turn.agent.cfg.Stage.Within(text, most)
 }
 
 // unread returns the index of the answer whose results the model has not seen yet, or

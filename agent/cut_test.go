@@ -88,23 +88,6 @@ func TestResultsFitTheModel(t *testing.T) {
 	}
 }
 
-// The tool itself writes the note about a cut result, and notes about the call follow it.
-func TestResultThatKnowsHowToBeLess(t *testing.T) {
-	whole := strings.Repeat("1\tline\n", 20_000)
-	r := newRig(approvals.OnRequest, toolbox{"run": {run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
-		less := func(most int) string { return whole[:min(most, len(whole))] }
-		return tools.Result{Text: whole, Less: less, Outcome: word.OK}, nil
-	}}}, silent(round("c", 1)))
-	r.Learn(16_000)
-	if err := r.Turn(t.Context(), Input{Text: "look"}); err != nil {
-		t.Fatal(err)
-	}
-	got := r.History()[2].Text
-	if !strings.HasPrefix(whole, got) || len(got) < 10_000 || len(got) > 30_000 {
-		t.Errorf("%d bytes: %.100q", len(got), got)
-	}
-}
-
 // A compaction during a turn never removes what the model has not seen.
 func TestUnreadResultsStay(t *testing.T) {
 	for _, c := range []struct{ limit, calls, size int }{{128_000, 8, 61 << 10}, {32_000, 2, 61 << 10}, {16_000, 4, 20 << 10}} {

@@ -36,5 +36,5 @@ func Lines(ctx context.Context, r *exec.Runner, files sandbox.FileSystem, p sand
 	case v.complete && v.line < last:
 		return "", fmt.Errorf("it has only %d lines", v.line)
 	}
-	return v.text(readBytes), nil
+	return v.text(), nil
 }

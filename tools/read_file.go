@@ -81,9 +81,7 @@ func (t *readFileTool) run(ctx context.Context, p sandbox.Policy, s Stage, path 
 	if r, ok := t.buffer(ctx, files, path, v); ok {
 		return r, nil
 	}
-	r := done(v.text(readBytes), short.Count(v.shown, "line"))
-	r.Less = v.text
-	return r, nil
+	return done(v.text(), short.Count(v.shown, "line")), nil
 }
 
 // unsavedMost is the largest file of which an editor is asked for unsaved changes.
@@ -109,9 +107,7 @@ func (t *readFileTool) buffer(ctx context.Context, files *worker.Client, path st
 	v := view{first: disk.first, limit: disk.limit, line: 1, size: int64(len(text)), complete: true}
 	v.take([]byte(text))
 	v.end()
-	r := done(unsavedNote+v.text(readBytes-len(unsavedNote)), short.Count(v.shown, "line")+", not saved")
-	r.Less = func(most int) string { return unsavedNote + v.text(max(most-len(unsavedNote), 0)) }
-	return r, true
+	return done(unsavedNote+v.text(), short.Count(v.shown, "line")+", not saved"), true
 }
 
 // sameLines reports whether a file on disk has the lines that an editor has. Editors keep lines: some
@@ -251,48 +247,30 @@ func (v *view) write() {
 	v.shown++
 }
 
-// text returns as many lines as fit into most bytes, at least one, and notes about them.
-func (v *view) text(most int) string {
+// text returns the lines, and notes about them.
+func (v *view) text() string {
 	var remarks []string
 	total := "more"
 	if v.complete {
 		total = fmt.Sprint(v.line)
 	}
-	lines, shown := v.within(most)
 	switch {
 	case v.shown == 0 && v.complete && v.line == 0:
 		return "(the file is empty)"
 	case v.shown == 0:
 		return fmt.Sprintf("(the file has %s lines; there is no line %d)", total, v.first)
-	case v.more || shown < v.shown:
-		last := v.first + shown - 1
+	case v.more:
+		last := v.first + v.shown - 1
 		remarks = append(remarks, fmt.Sprintf("lines %d to %d of %s; continue with offset %d", v.first, last, total, last+1))
 	}
 	if v.crlf > 0 {
 		remarks = append(remarks, "lines end in CR LF")
 	}
-	if v.noEnd && shown == v.shown {
+	if v.noEnd {
 		remarks = append(remarks, "no newline at the end of the file")
 	}
 	if v.damaged {
 		remarks = append(remarks, "bytes that are not UTF-8 are shown as \uFFFD")
 	}
-	return strings.TrimSuffix(lines+notes(remarks...), "\n")
-}
-
-// viewNotes is the space reserved for the notes about the lines, in bytes.
-const viewNotes = 200
-
-// within returns the first lines that fit into most bytes with their notes, and their
-// number: at least one, and all if most is what a read returns.
-func (v *view) within(most int) (lines string, shown int) {
-	all := v.out.String()
-	if most >= readBytes || len(all)+viewNotes <= most {
-		return all, v.shown
-	}
-	n := strings.LastIndexByte(all[:max(min(most-viewNotes, len(all)), 0)], '\n') + 1
-	if n == 0 {
-		n = strings.IndexByte(all, '\n') + 1
-	}
-	return all[:n], strings.Count(all[:n], "\n")
+	return strings.TrimSuffix(v.out.String()+notes(remarks...), "\n")
 }

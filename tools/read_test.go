@@ -66,15 +66,6 @@ func TestReadFile(t *testing.T) {
 	if r := p.ok("read_file", args{"path": "wide"}); len(r.Text) > readBytes+100 || !strings.Contains(r.Text, "(lines 1 to 43 of 100; continue with offset 44)") {
 		t.Errorf("%d bytes, %s", len(r.Text), tail(r.Text))
 	}
-	if less := many.Less(2000); len(less) > 2000 || len(less) < 1500 || !strings.Contains(less, "(lines 1 to 155 of 5000; continue with offset 156)") {
-		t.Errorf("within 2000 bytes: %d, %s", len(less), tail(less))
-	}
-	if less := many.Less(0); less != "1\tline 1\n(lines 1 to 1 of 5000; continue with offset 2)" {
-		t.Errorf("one line at least: %q", less)
-	}
-	if many.Less(1<<30) != many.Text {
-		t.Error("with room for all it is not what was read")
-	}
 	for name, want := range map[string]string{
 		"nope": "there is no file or folder nope", ".": ". is a folder; list_files", "fifo": "fifo is not a regular file", "/dev/zero": "not a regular file",
 	} {

@@ -146,9 +146,6 @@ func (s Stage) Observer() sandbox.ChangeObserver {
 type Result struct {
 	// Text is for the model.
 	Text string
-	// Less returns Text cut to that many bytes, and how to get the rest; nil: the default
-	// cut keeps head and tail.
-	Less func(most int) string
 	// Images are shown to the model along with Text.
 	Images []model.Image
 	// Structured is the structured content of an MCP server's answer, as JSON, or "".
@@ -391,12 +388,9 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 	return r, err
 }
 
-// With adds text to r, which no cut removes.
+// With adds text to r.
 func (r Result) With(text string) Result {
 	r.Text = strings.TrimRight(r.Text, "\n") + text
-	if less := r.Less; less != nil {
-		r.Less = func(most int) string { return less(max(0, most-len(text))) + text }
-	}
 	return r
 }
 
