@@ -101,12 +101,6 @@ func (j *judge) differs(now *state) bool {
 	if b.inode() == now.inode() && b.Mtime == now.Mtime && b.Ctime == now.Ctime {
 		return false
 	}
-	if b.Sum == nil && b.Kept != nil {
-		// It was stored without a checksum.
-		if data, err := j.content(*b); err == nil {
-			b.Sum, _ = sum(bytes.NewReader(data), b.Size) // reading from memory does not fail
-		}
-	}
 	if b.Sum != nil && now.Sum != nil {
 		return !bytes.Equal(b.Sum, now.Sum)
 	}

@@ -60,7 +60,7 @@ func newTurn(s *History, title string) *turn {
 const (
 	logName = "log.jsonl"
 	// storedName holds all contents: half of the files that a command changes are smaller than a
-	// disk block, and a file for each would take more space. Earlier versions of codeagent stored large ones apart.
+	// disk block, and a file for each would take more space.
 	storedName = "small"
 )
 

@@ -197,7 +197,7 @@ func TestLongestLine(t *testing.T) {
 	p := "/" + strings.Repeat("\x01", maxPath-1)
 	s := state{
 		Kind: link, Mode: 0o777, Dev: 1 << 63, Ino: 1 << 63, Ctime: 1 << 62, Size: 1 << 62, Mtime: 1 << 62, Links: 1 << 63,
-		Sum: bytes.Repeat([]byte{255}, 32), Target: bytes.Repeat([]byte{1}, 4097), Kept: &place{Turn: 1 << 40, File: 1 << 62, At: 1 << 62},
+		Sum: bytes.Repeat([]byte{255}, 32), Target: bytes.Repeat([]byte{1}, 4097), Kept: &place{Turn: 1 << 40, At: 1 << 62},
 	}
 	r := about(kindBefore, p, &s)
 	r.Why, r.At = strings.Repeat("\x01", maxPath), time.Now()

@@ -53,13 +53,10 @@ type state struct {
 	born int64
 }
 
-// place is where a content is stored in a turn's folder: a part of the file for contents, or,
-// from earlier versions of codeagent, a file of its own.
+// place is where a content is stored: a part of the file for contents in a turn's folder.
 type place struct {
 	// Turn is the number of an earlier turn that stored it, 0 for the record's own turn.
 	Turn int `json:"turn,omitempty"`
-	// File is the number of a file of its own.
-	File int64 `json:"f,omitempty"`
 	// At is where it begins.
 	At int64 `json:"at,omitempty"`
 }

@@ -362,31 +362,25 @@ func (k *kept) content(s state) ([]byte, error) {
 	if s.Kept == nil {
 		return nil, errDamaged
 	}
-	name := storedName
-	if s.Kept.File > 0 {
-		name = strconv.FormatInt(s.Kept.File, 10)
-	}
 	dir := k.dir
 	if s.Kept.Turn > 0 {
 		dir = filepath.Join(filepath.Dir(k.dir), strconv.Itoa(s.Kept.Turn))
 	}
-	f, err := hostfile.OpenFile(filepath.Join(dir, name), os.O_RDONLY, 0)
+	f, err := hostfile.OpenFile(filepath.Join(dir, storedName), os.O_RDONLY, 0)
 	if err != nil {
 		return nil, errDamaged
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || s.Size > maxFile || s.Kept.At > info.Size() || s.Size > info.Size()-s.Kept.At || s.Kept.File > 0 && s.Size != info.Size() {
+	if err != nil || s.Size > maxFile || s.Kept.At > info.Size() || s.Size > info.Size()-s.Kept.At {
 		return nil, errDamaged
 	}
 	data := make([]byte, s.Size)
 	if _, err := f.ReadAt(data, s.Kept.At); err != nil && err != io.EOF {
 		return nil, errDamaged
 	}
-	if s.Sum != nil {
-		if is, err := sum(bytes.NewReader(data), s.Size); err != nil || !bytes.Equal(is, s.Sum) {
-			return nil, errDamaged
-		}
+	if is := sha256.Sum256(data); !bytes.Equal(is[:], s.Sum) {
+		return nil, errDamaged
 	}
 	return data, nil
 }

@@ -258,5 +258,5 @@ func (k *kept) takePath(r record) {
 // sane reports whether s can be the result of a look.
 func (s *state) sane() bool {
 	return slices.Contains([]kind{absent, file, link, folder, special}, s.Kind) &&
-		s.Mode&^0o777 == 0 && s.Size >= 0 && (s.Kept == nil || s.Kind == file && s.Kept.Turn >= 0 && s.Kept.File >= 0 && s.Kept.At >= 0)
+		s.Mode&^0o777 == 0 && s.Size >= 0 && (s.Kept == nil || s.Kind == file && s.Kept.Turn >= 0 && s.Kept.At >= 0)
 }
