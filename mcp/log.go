@@ -1,16 +1,13 @@
 package mcp
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 
 	"golang.org/x/time/rate"
 )
 
-// logger hands on what is worth telling, bounded in length and in number. It is the SDK's
-// logger too.
+// logger hands on what is worth telling, bounded in length and in number.
 type logger struct {
 	tell func(level, text string)
 	rate *rate.Limiter // of a server that logs without end
@@ -58,23 +55,3 @@ func (l *logger) printed() string {
 	defer l.mu.Unlock()
 	return l.banner
 }
-
-// Enabled is part of slog.Handler: the SDK's warnings and errors count.
-func (l *logger) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
-
-// Handle is part of slog.Handler.
-func (l *logger) Handle(_ context.Context, r slog.Record) error {
-	s := r.Message
-	r.Attrs(func(a slog.Attr) bool {
-		s += fmt.Sprintf(" %s=%v", a.Key, a.Value)
-		return true
-	})
-	l.say("debug", s)
-	return nil
-}
-
-// WithAttrs is part of slog.Handler.
-func (l *logger) WithAttrs([]slog.Attr) slog.Handler { return l }
-
-// WithGroup is part of slog.Handler.
-func (l *logger) WithGroup(string) slog.Handler { return l }

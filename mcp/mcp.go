@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,7 +56,7 @@ type Options struct {
 	// Changed is called after the list of tools became another one.
 	Changed func()
 	// Log gets what a person may want to know about the server, such as what was dropped.
-	// Level is "debug", "info" or "warning".
+	// Level is "info" or "warning".
 	Log func(level, text string)
 }
 
@@ -171,7 +170,6 @@ func (c *Client) connect(ctx context.Context, over sdk.Transport) error {
 func (c *Client) connector() *sdk.Client {
 	capabilities := &sdk.ClientCapabilities{}
 	o := &sdk.ClientOptions{
-		Logger:                      slog.New(c.log),
 		Capabilities:                capabilities,
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.changed() },
 		ProgressNotificationHandler: c.progressed,

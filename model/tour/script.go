@@ -38,7 +38,6 @@ const (
 	passed                  // the command succeeded
 	refused                 // the sandbox denied it
 	declined                // the person, or the approval policy, refused it
-	stopped                 // the person interrupted it
 	failed                  // it failed for another reason
 )
 
@@ -60,8 +59,6 @@ func judge(result string, have bool, done *regexp.Regexp) outcome {
 		return notYet
 	case done.MatchString(result):
 		return passed
-	case interrupted(text):
-		return stopped
 	case has("the user said no", "nobody could be asked", "nobody is asked", "declined", "rejected"):
 		return declined
 	case has("[sandbox]", "permission denied", "operation not permitted", "read-only file system", "access denied"):
@@ -70,19 +67,12 @@ func judge(result string, have bool, done *regexp.Regexp) outcome {
 	return failed
 }
 
-// interrupted reports whether a result says that the person interrupted its call, even if
-// the sandbox had denied something before.
-func interrupted(result string) bool {
-	return strings.Contains(strings.ToLower(result), "interrupted by the user")
-}
-
 // scene is one parsed request.
 type scene struct {
 	*Tour
 	stage
 	number   int // the number of this run of the tour, from 1; 0: the tour was not requested
 	results  map[string]string
-	steered  bool // the person wrote something during the tour
 	finished bool // the tour has ended
 }
 
@@ -105,9 +95,6 @@ func (t *Tour) read(r scripted.Request) scene {
 			if step, ok := strings.CutPrefix(m.CallID, s.id("")); ok {
 				s.results[step] = m.Text
 			}
-			s.steered = false
-		case "user":
-			s.steered = true
 		case "assistant":
 			s.finished = s.finished || len(m.Calls) == 0 && strings.Contains(m.Text, closing)
 		}
@@ -129,9 +116,6 @@ func (t *Tour) answer(r scripted.Request) scripted.Reply {
 	reply := scripted.Reply{Text: afterwards}
 	if s.number > 0 && !s.finished {
 		reply = s.next()
-		if s.steered {
-			reply.Text = "I am a script and cannot react to that. The tour continues.\n\n" + reply.Text
-		}
 	}
 	if t.options.Attended {
 		reply.TokensPerSecond = tokensPerSecond
@@ -253,8 +237,6 @@ func written(write, ask outcome) string {
 	switch {
 	case write == notYet && ask == passed:
 		return "It succeeded: for this command that one path was open, and nothing else."
-	case write == stopped || ask == stopped:
-		return "You interrupted it, so I continue without it."
 	case write == notYet && ask == declined:
 		return "The answer was no, so the command did not run and the file stays unwritten. I continue without it."
 	case write == notYet:
@@ -279,8 +261,6 @@ func (s *scene) reached() (string, string) {
 	through := strings.Contains(result, strings.TrimSpace(greeting))
 	opened, closed := strings.Contains(result, "the user opened for it"), strings.Contains(result, "did not open")
 	switch {
-	case interrupted(result):
-		return "You interrupted the network call. It was ended with everything that it had started.", "interrupted"
 	case opened && through:
 		return "The connection was refused, and the command waited. You said yes: the same command continued, read the greeting and ended with 0. Only that address was opened.", "granted while the command waited"
 	case opened:
@@ -329,8 +309,6 @@ func words(o outcome) string {
 		return "refused by the sandbox"
 	case declined:
 		return "not allowed by the approval"
-	case stopped:
-		return "interrupted"
 	}
 	return "failed"
 }

@@ -55,9 +55,6 @@ func ServerPage(ses *conversation.Session, name string) string {
 		for _, l := range plain.Denials(st.Refused) {
 			b.WriteString("  ⊘ " + visible.Line(l) + "\n")
 		}
-		if st.Earlier > 0 {
-			fmt.Fprintf(&b, "  ⊘ and %d before them, which are not kept\n", st.Earlier)
-		}
 		b.WriteString("  codeagent mcp learn " + st.Name + " finds out what it needs\n")
 	}
 	if len(st.Tools) > 0 {

@@ -473,7 +473,7 @@ func (m *member) status() Status {
 	defer m.mu.Unlock()
 	st := Status{
 		Name: m.name, Origin: m.configured.Origin, Remote: m.remote(), Program: m.program(), State: m.state, Problem: m.problem, Took: m.took,
-		Protocol: m.protocol, Instructions: m.words, Tools: slices.Clone(m.tools), Refused: slices.Clone(m.refused.list), Earlier: m.refused.earlier,
+		Protocol: m.protocol, Instructions: m.words, Tools: slices.Clone(m.tools), Refused: slices.Clone(m.refused.list),
 	}
 	if !st.Remote && m.state != Starting {
 		st.Policy = m.all.options.Ledger.ServerPolicy(m.name, m.box.policy)

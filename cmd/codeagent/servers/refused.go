@@ -13,8 +13,6 @@ const mostNoted = 50
 // would otherwise hide those that follow.
 type refusalLog struct {
 	list []sandbox.Denial
-	// earlier counts those that are not kept any more.
-	earlier int
 }
 
 // add adds d, in place of one alike that knew less.
@@ -28,7 +26,6 @@ func (r *refusalLog) add(d sandbox.Denial) {
 	}
 	if len(r.list) == mostNoted {
 		r.list = slices.Delete(r.list, 0, 1)
-		r.earlier++
 	}
 	r.list = append(r.list, d)
 }

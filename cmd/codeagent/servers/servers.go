@@ -213,8 +213,6 @@ type Status struct {
 	// Refused is what the sandbox refused it outside of tool calls, while it started or between
 	// calls, and that was not moot.
 	Refused []sandbox.Denial
-	// Earlier counts those before them that are not kept.
-	Earlier int
 }
 
 // Status lists the servers by name.

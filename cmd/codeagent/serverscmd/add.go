@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
@@ -23,9 +22,8 @@ import (
 
 // addFlags are the flags of add.
 type addFlags struct {
-	settings      server.Settings
-	env, headers  []string
-	startup, tool int64
+	settings     server.Settings
+	env, headers []string
 }
 
 func newAdd(s cli.Stdio) *cobra.Command {
@@ -34,7 +32,8 @@ func newAdd(s cli.Stdio) *cobra.Command {
 		Use:   "add NAME [flags] -- COMMAND [ARG]... | add NAME --url URL [flags]",
 		Short: "Add an MCP server to the settings",
 		Long: "add writes a table [mcp.servers.NAME] to config.toml. codeagent starts COMMAND in the sandbox, where it\n" +
-			"may read the workspace and write a folder of its own; the flags open more. With --url the server runs\n" +
+			"may read the workspace and write a folder of its own; the flags open more, and the file has settings for\n" +
+			"tools and time limits. With --url the server runs\n" +
 			"elsewhere, and what it does is not in the sandbox.\n\n" +
 			"Keys do not stand in the file: put one in an environment variable and name that, in single quotes:\n" +
 			"--env 'API_TOKEN=$API_TOKEN', --header 'Authorization: Bearer $API_TOKEN'. $$ is a dollar.",
@@ -59,12 +58,6 @@ func newAdd(s cli.Stdio) *cobra.Command {
 	fl.StringArrayVar(&box.AllowHosts, "allow-host", nil, "a host that the server may reach, as name:port")
 	fl.StringArrayVar(&box.AllowSockets, "allow-socket", nil, "a socket with a path that the server may connect to")
 	fl.StringVar(&box.Workspace, "workspace", "", "what the server may do in the workspace: read, write or none (default read)")
-	fl.StringVar(&a.settings.Cwd, "cwd", "", "the folder that the server starts in: private, its own, or workspace (default private)")
-	fl.StringSliceVar(&a.settings.EnabledTools, "enabled-tools", nil, "the only tools that the model sees, separated by commas")
-	fl.StringSliceVar(&a.settings.DisabledTools, "disabled-tools", nil, "tools that the model does not see, separated by commas")
-	fl.Int64Var(&a.startup, "startup-timeout", server.StartupSeconds, "seconds that the server may take to start")
-	fl.Int64Var(&a.tool, "tool-timeout", server.ToolSeconds, "seconds that a call of a tool may take")
-	fl.BoolVar(&a.settings.Required, "required", false, "no session starts without this server")
 	return cmd
 }
 
@@ -130,11 +123,6 @@ func (a addFlags) complete(s cli.Stdio) (server.Settings, error) {
 		errs = append(errs, secret(s, "--header "+name, out.Headers[name], false, fmt.Sprintf("--header '%s: $API_TOKEN'", name)))
 	}
 	errs = append(errs, secret(s, "--url", out.URL, false, "--url 'https://…?key=$API_TOKEN'"))
-	for flag, seconds := range map[string]int64{"--startup-timeout": a.startup, "--tool-timeout": a.tool} {
-		if seconds < 1 || seconds > server.MostSeconds {
-			errs = append(errs, fmt.Errorf("%s: invalid value %d; use a whole number from 1 to %d", flag, seconds, server.MostSeconds))
-		}
-	}
 	for _, list := range []*[]string{&out.Sandbox.Read, &out.Sandbox.Write, &out.Sandbox.AllowSockets} {
 		for i, p := range *list {
 			if made, err := filepath.Abs(p); err == nil && p != "" && !strings.HasPrefix(p, "~") {
@@ -142,7 +130,6 @@ func (a addFlags) complete(s cli.Stdio) (server.Settings, error) {
 			}
 		}
 	}
-	out.StartupTimeout, out.ToolTimeout = time.Duration(a.startup)*time.Second, time.Duration(a.tool)*time.Second
 	return out, errors.Join(errs...)
 }
 
