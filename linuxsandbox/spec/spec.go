@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"codeagent/linuxsandbox/kernel"
@@ -17,7 +16,7 @@ import (
 
 // Version is the version of Spec. Both halves come from one build; a helper of another version
 // refuses to run anything.
-const Version = 13
+const Version = 12
 
 // maxSpec bounds an encoded Spec in bytes, including command line and environment.
 const maxSpec = 1 << 20
@@ -155,7 +154,7 @@ func DecodeSpec(data []byte) (*Spec, error) {
 		return nil, fmt.Errorf("%d bytes are more than %d", len(data), maxSpec)
 	}
 	if len(data) < 8 {
-		return nil, io.ErrUnexpectedEOF
+		return nil, errShort
 	}
 	if v := binary.BigEndian.Uint64(data); v != Version {
 		return nil, fmt.Errorf("version %d, want %d", v, Version)
