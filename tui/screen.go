@@ -163,17 +163,22 @@ func (s *Screen) Emit(e event.Event) { s.box.post(e) }
 // ErrClosed; the answer is then a denial.
 func (s *Screen) Ask(ctx context.Context, r approvals.Request) (approvals.Answer, error) {
 	a := &question.Ask{Request: r, Reply: make(chan approvals.Answer, 1)}
-	if !s.box.post(a) {
-		return approvals.Answer{}, ErrClosed
+	return asked(ctx, s.box, a, a.Reply, approvals.Answer{})
+}
+
+// asked puts a to the person and waits for the answer; none is returned without one.
+func asked[R any](ctx context.Context, b *mailbox, a part.Ask, reply <-chan R, none R) (R, error) {
+	if !b.post(a) {
+		return none, ErrClosed
 	}
 	select {
-	case ans := <-a.Reply:
-		return ans, nil
+	case r := <-reply:
+		return r, nil
 	case <-ctx.Done():
-		s.box.post(part.Withdrawn{Ask: a})
-		return approvals.Answer{}, context.Cause(ctx)
-	case <-s.box.done:
-		return approvals.Answer{}, ErrClosed
+		b.post(part.Withdrawn{Ask: a})
+		return none, context.Cause(ctx)
+	case <-b.done:
+		return none, ErrClosed
 	}
 }
 
@@ -181,18 +186,7 @@ func (s *Screen) Ask(ctx context.Context, r approvals.Request) (approvals.Answer
 // ctx's cause, or ErrClosed; the reply then cancels.
 func (s *Screen) Inquire(ctx context.Context, q inquiry.Question) (inquiry.Reply, error) {
 	a := &form.Ask{Question: q, Reply: make(chan inquiry.Reply, 1)}
-	if !s.box.post(a) {
-		return inquiry.Reply{Action: inquiry.Cancelled}, ErrClosed
-	}
-	select {
-	case r := <-a.Reply:
-		return r, nil
-	case <-ctx.Done():
-		s.box.post(part.Withdrawn{Ask: a})
-		return inquiry.Reply{Action: inquiry.Cancelled}, context.Cause(ctx)
-	case <-s.box.done:
-		return inquiry.Reply{Action: inquiry.Cancelled}, ErrClosed
-	}
+	return asked(ctx, s.box, a, a.Reply, inquiry.Reply{Action: inquiry.Cancelled})
 }
 
 // Steer removes and returns the oldest message that was typed while the model worked.

@@ -66,7 +66,7 @@ func (f *Form) body(t *paint.Theme, w int) []row {
 	quoted, warned := []paint.Span{paint.Faint.Span("│ ")}, []paint.Span{paint.Warn.Span("▲ ")}
 	q := f.ask.Question
 	s := &sheet{t: t, w: w}
-	if paint.Width(f.who()) > titleRoom(w, 10) { // however many others come
+	if paint.Width(f.who()) > w-16 { // however many others come
 		s.add("server", layout{label: "asks"}, paint.Strong.Span(q.Asker()))
 	}
 	says := "it says"
@@ -176,7 +176,7 @@ func (f *Form) option(s *sheet, at stop, word, name string) {
 		marks[0] = paint.Accent.Span("› " + box)
 	case f.one() && !f.filling: // a key takes it
 		style = paint.Strong
-		marks[0] = f.keyStyle().Span(fmt.Sprint(at.choice+1, " "))
+		marks[0] = f.KeyStyle().Span(fmt.Sprint(at.choice+1, " "))
 	}
 	if e.Kind != inquiry.Boolean {
 		marks = append(marks, paint.Faint.Span("│ "))
@@ -200,7 +200,8 @@ func (f *Form) View(c part.Canvas, h int) part.Drawn {
 	d := part.Drawn{X: -1, Y: -1}
 	foot := f.foot(t, w)
 	if h >= len(foot)+4 {
-		d.Lines = append(d.Lines, f.title(t, w, c.More))
+		title, _ := f.Head(t, w, "?", f.who(), others(c.More))
+		d.Lines = append(d.Lines, title)
 	}
 	body := f.body(t, w)
 	f.width, f.room = w, max(h-len(d.Lines)-len(foot)-1, 0)
@@ -246,57 +247,23 @@ func (f *Form) place(body []row) {
 	f.top = max(min(f.top, len(body)-f.room), 0)
 }
 
-// title is the line above the form. The name is the configured one.
-func (f *Form) title(t *paint.Theme, w, more int) string {
-	s := paint.Warn
-	if f.Armed() {
-		s = s.With(paint.Bold)
-	}
-	right := others(w, more)
-	shown := paint.Cut(f.who(), titleRoom(w, more))
-	line := max(w-4-paint.Width(shown)-paint.Width(right), 0)
-	return t.Paint(s, "─? "+shown) + t.Paint(paint.Dim, paint.Show(right)) + " " + t.Paint(paint.Warn, strings.Repeat("─", line))
-}
-
 // who says who asks, by the configured name.
 func (f *Form) who() string { return f.ask.Question.Asker() + " asks" }
 
 // others says how many other questions wait.
-func others(w, more int) string {
+func others(more int) string {
 	if more == 0 {
 		return ""
 	}
-	return paint.Cut(fmt.Sprintf(" · %d more", more), max(w-16, 0))
+	return fmt.Sprintf(" · %d more", more)
 }
 
-func titleRoom(w, more int) int { return max(w-6-paint.Width(others(w, more)), 1) }
-
-// foot draws the answers. They look ready only when the form is armed.
-func (f *Form) foot(t *paint.Theme, w int) (rows []string) {
+// foot draws the answers.
+func (f *Form) foot(t *paint.Theme, w int) []string {
 	if f.filling {
 		return nil
 	}
-	key, label := f.keyStyle(), paint.Dim
-	if f.Armed() {
-		label = paint.Text
-	}
-	var spans []paint.Span
-	for _, o := range f.answers() {
-		item := []paint.Span{paint.Text.Span("   "), key.Span(o[0]), label.Span(" " + o[1])}
-		if len(spans) > 0 && paint.WidthOf(spans)+paint.WidthOf(item) > w-1 {
-			rows, spans = append(rows, t.Row(w-1, spans...)), nil
-		}
-		spans = append(spans, item...)
-	}
-	return append(rows, t.Row(w-1, spans...))
-}
-
-// keyStyle is the style of the keys of answers.
-func (f *Form) keyStyle() paint.Style {
-	if f.Armed() {
-		return paint.Warn.With(paint.Bold)
-	}
-	return paint.Dim
+	return f.Foot(t, w, f.answers())
 }
 
 // hint is the last line: the keys, and how much is not in view.

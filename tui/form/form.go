@@ -196,24 +196,24 @@ const (
 
 // Has reports whether key is one of the form's answers.
 func (f *Form) Has(key string) bool {
-	return f.picks(key) >= 0 || slices.ContainsFunc(f.answers(), func(a [2]string) bool { return a[0] == key })
+	return f.picks(key) >= 0 || slices.ContainsFunc(f.answers(), func(a part.Answer) bool { return a.Key == key })
 }
 
 // answers are the keys and what they do, but for those that take a choice at once.
-func (f *Form) answers() [][2]string {
-	q, no := f.ask.Question, [][2]string{{decline, "decline"}, {cancel, "cancel"}}
+func (f *Form) answers() []part.Answer {
+	q, no := f.ask.Question, []part.Answer{{Key: decline, Label: "decline"}, {Key: cancel, Label: "cancel"}}
 	if q.ByModel() {
-		no = [][2]string{{decline, "no answer"}}
+		no = []part.Answer{{Key: decline, Label: "no answer"}}
 	}
 	switch {
 	case f.one():
-		return append([][2]string{{fmt.Sprint(len(f.fields[0].Choices) + 1), "own words …"}}, no...)
+		return append([]part.Answer{{Key: fmt.Sprint(len(f.fields[0].Choices) + 1), Label: "own words …"}}, no...)
 	case q.URL != "":
-		return append([][2]string{{yes, "agree, and open it yourself"}, {address, "copy the address"}}, no...)
+		return append([]part.Answer{{Key: yes, Label: "agree, and open it yourself"}, {Key: address, Label: "copy the address"}}, no...)
 	case len(q.Fields) == 0:
-		return append([][2]string{{yes, "agree"}}, no...)
+		return append([]part.Answer{{Key: yes, Label: "agree"}}, no...)
 	}
-	return append([][2]string{{yes, "answer …"}}, no...)
+	return append([]part.Answer{{Key: yes, Label: "answer …"}}, no...)
 }
 
 // note says what the person should know before answering; "": nothing.

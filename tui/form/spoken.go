@@ -57,8 +57,8 @@ func (f *Form) Answers() string {
 		out = append(out, fmt.Sprintf("1 to %d: that choice", len(f.fields[0].Choices)))
 	}
 	for _, a := range f.answers() {
-		if a[0] != address {
-			out = append(out, a[0]+": "+strings.TrimSuffix(a[1], " …"))
+		if a.Key != address {
+			out = append(out, a.Key+": "+strings.TrimSuffix(a.Label, " …"))
 		}
 	}
 	return strings.Join(out, "; ")

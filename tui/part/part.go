@@ -110,6 +110,57 @@ func (a *Arming) Arm(bool)    { *a = Arming{armed: true} }
 func (a *Arming) Disarm()     { a.armed = false }
 func (a *Arming) Bar()        { *a = Arming{barred: true} }
 
+// KeyStyle is the style of a key that answers. It looks ready only when the dock is armed.
+func (a *Arming) KeyStyle() paint.Style {
+	if a.armed {
+		return paint.Warn.With(paint.Bold)
+	}
+	return paint.Dim
+}
+
+// Head is the line above a dock: a mark, a title, and what stands beside it; whole: the title is complete.
+func (a *Arming) Head(t *paint.Theme, w int, mark, title, beside string) (line string, whole bool) {
+	s := paint.Warn
+	if a.armed {
+		s = s.With(paint.Bold)
+	}
+	beside = paint.Cut(beside, max(w-16, 0))
+	room := max(w-6-paint.Width(beside), 1)
+	shown := paint.Cut(title, room)
+	rest := max(w-4-paint.Width(shown)-paint.Width(beside), 0)
+	return t.Paint(s, "─"+mark+" "+shown) + t.Paint(paint.Dim, paint.Show(beside)) + " " + t.Paint(paint.Warn, strings.Repeat("─", rest)), paint.Width(title) <= room
+}
+
+// Answer is a key that answers, and what it says. Shut: it is not accepted yet.
+type Answer struct {
+	Key, Label string
+	Shut       bool
+}
+
+// Foot draws answers in rows.
+func (a *Arming) Foot(t *paint.Theme, w int, all []Answer) (rows []string) {
+	edge, label := "   ", paint.Dim
+	if w < 30 {
+		edge = " "
+	}
+	if a.armed {
+		label = paint.Text
+	}
+	var row []paint.Span
+	for _, o := range all {
+		k, l := a.KeyStyle(), label
+		if o.Shut {
+			k, l = paint.Dim.With(paint.Struck), paint.Dim.With(paint.Struck)
+		}
+		item := []paint.Span{paint.Text.Span(edge), k.Span(o.Key), paint.Text.Span(" "), l.Span(o.Label)}
+		if len(row) > 0 && paint.WidthOf(row)+paint.WidthOf(item) > w-1 {
+			rows, row = append(rows, t.Row(w-1, row...)), nil
+		}
+		row = append(row, item...)
+	}
+	return append(rows, t.Row(w-1, row...))
+}
+
 // Overlay covers the transcript and takes the keys.
 type Overlay interface {
 	// Key takes a key; false: it has no use for it.

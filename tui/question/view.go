@@ -208,44 +208,18 @@ func shortLabel(o approvals.Option, w, long int) string {
 	return paint.Cut(o.Label, min(max(w-6-paint.Width(o.Key), 8), long))
 }
 
-// options draws the answers with labels of at most long columns. They look ready only when the
-// question is armed, and struck out while they are not accepted.
+// options draws the answers with labels of at most long columns. They are struck out while they are not accepted.
 func (q *Question) options(t *paint.Theme, w, long, left int) []string {
-	key, label := paint.Dim, paint.Dim
-	if q.Armed() {
-		key, label = paint.Warn.With(paint.Bold), paint.Text
-	}
-	edge := 3 // beside each answer
-	if w < 30 {
-		edge = 1
-	}
-	var rows []string
-	row, used := strings.Repeat(" ", edge), edge
+	var all []part.Answer
 	for _, o := range q.offered() {
-		name := shortLabel(o, w, long)
-		k, l := key, label
-		if left > 0 && o.Decision.Yes() {
-			k, l = paint.Dim.With(paint.Struck), paint.Dim.With(paint.Struck)
-		}
-		item := t.Paint(k, paint.Show(o.Key)) + " " + t.Paint(l, name)
-		n := paint.Width(o.Key) + 1 + paint.Width(name)
-		if used > edge && used+n > w-1 {
-			rows = append(rows, strings.TrimRight(row, " "))
-			row, used = strings.Repeat(" ", edge), edge
-		}
-		row += item + strings.Repeat(" ", edge)
-		used += n + edge
+		all = append(all, part.Answer{Key: o.Key, Label: shortLabel(o, w, long), Shut: left > 0 && o.Decision.Yes()})
 	}
-	return append(rows, strings.TrimRight(row, " "))
+	return q.Foot(t, w, all)
 }
 
 // rule is the line above the question with its title, and whether the title is
 // complete.
 func (q *Question) rule(t *paint.Theme, w int, home string, now time.Time, more int) (string, bool) {
-	s := paint.Warn
-	if q.Armed() {
-		s = s.With(paint.Bold)
-	}
 	right := ""
 	if len(q.Asks) > 1 {
 		right += fmt.Sprintf(" ×%d", len(q.Asks))
@@ -260,12 +234,7 @@ func (q *Question) rule(t *paint.Theme, w int, home string, now time.Time, more 
 		}
 		right += waits + paint.Minutes(now.Sub(q.Asks[0].since))
 	}
-	right = paint.Cut(right, max(w-16, 0))
-	title := titleOf(q.request, home)
-	room := max(w-6-paint.Width(right), 1)
-	shown, whole := paint.Cut(title, room), paint.Width(title) <= room
-	line := max(w-4-paint.Width(shown)-paint.Width(right), 0)
-	return t.Paint(s, "─⊘ "+shown) + t.Paint(paint.Dim, paint.Show(right)) + " " + t.Paint(paint.Warn, strings.Repeat("─", line)), whole
+	return q.Head(t, w, "⊘", titleOf(q.request, home), right)
 }
 
 // waiter is what a held call belongs to.
