@@ -1,7 +1,6 @@
 package hooks
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +44,7 @@ func Claude(file string, data []byte) (list []Hook, said []string, err error) {
 		Hooks map[string]json.RawMessage `json:"hooks"`
 	}
 	if err := json.Unmarshal(data, &settings); err != nil {
-		return nil, nil, fmt.Errorf("%s%s: %s", file, line(data, err), inWords(err))
+		return nil, nil, fmt.Errorf("%s: %s", file, inWords(err))
 	}
 	if settings.Off {
 		return nil, nil, nil
@@ -134,23 +133,6 @@ func inWords(err error) string {
 		return "not valid JSON: " + err.Error()
 	}
 	return err.Error()
-}
-
-// line returns ":LINE" where err says where data is wrong.
-func line(data []byte, err error) string {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	offset := int64(-1)
-	switch {
-	case errors.As(err, &syntax):
-		offset = syntax.Offset
-	case errors.As(err, &kind):
-		offset = kind.Offset
-	}
-	if offset < 0 || offset > int64(len(data)) {
-		return ""
-	}
-	return fmt.Sprintf(":%d", 1+bytes.Count(data[:offset], []byte("\n")))
 }
 
 // Variables are what a hook finds in its environment beside those of any command.

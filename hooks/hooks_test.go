@@ -142,7 +142,7 @@ func TestBrokenGroups(t *testing.T) {
 		}
 	}
 	for _, file := range []string{`[]`, `{"hooks": []}`, `{"hooks": `} {
-		if _, _, err := Claude("settings.json", []byte(file)); err == nil || !strings.HasPrefix(err.Error(), "settings.json:1: ") || strings.Contains(err.Error(), "struct") {
+		if _, _, err := Claude("settings.json", []byte(file)); err == nil || !strings.HasPrefix(err.Error(), "settings.json: ") || strings.Contains(err.Error(), "struct") {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
@@ -221,9 +221,9 @@ func TestClaude(t *testing.T) {
 
 func TestClaudeFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                    "f:1: not valid JSON",
-		"{\n\"hooks\": {,\n}": "f:2: not valid JSON",
-		"{\n\"hooks\": []\n}": "f:2: hooks cannot be a JSON array",
+		"":                    "f: not valid JSON",
+		"{\n\"hooks\": {,\n}": "f: not valid JSON",
+		"{\n\"hooks\": []\n}": "f: hooks cannot be a JSON array",
 	} {
 		if _, _, err := Claude("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)

@@ -92,16 +92,14 @@ type Client struct {
 	asking  chan struct{} // holds one while a person is asked
 	waiting atomic.Int32
 
-	mu        sync.Mutex
-	session   *sdk.ClientSession
-	calls     map[string]*openCall
-	number    int
-	changing  bool          // a list is read anew
-	again     bool          // and once more after that
-	open      int           // questions to a person
-	asked     time.Time     // since when there are some
-	answering time.Duration // how long there were some before that
-	now       activity
+	mu       sync.Mutex
+	session  *sdk.ClientSession
+	calls    map[string]*openCall
+	number   int
+	changing bool // a list is read anew
+	again    bool // and once more after that
+	open     int  // questions to a person
+	now      activity
 }
 
 // activity is the calls that run now.

@@ -55,7 +55,7 @@ func newSchema(data []byte) (*agent.Schema, []string, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // editors of Windows write one
 	var tree map[string]any
 	if err := json.Unmarshal(data, &tree); err != nil || tree == nil {
-		return nil, nil, errors.New("a schema is a JSON object" + place(data, err))
+		return nil, nil, fmt.Errorf("a schema is a JSON object: %v", err)
 	}
 	refs := references{root: tree, state: map[string]int{}}
 	if err := refs.check("", tree, 0); err != nil {
@@ -84,16 +84,6 @@ func newSchema(data []byte) (*agent.Schema, []string, error) {
 	return &agent.Schema{JSON: small.Bytes(), Check: func(ctx context.Context, answer string) error {
 		return fits(ctx, resolved, answer)
 	}}, warnings, nil
-}
-
-// place says where JSON is wrong.
-func place(data []byte, err error) string {
-	var syntax *json.SyntaxError
-	if !errors.As(err, &syntax) {
-		return ""
-	}
-	before := data[:min(int(syntax.Offset), len(data))]
-	return fmt.Sprintf(": line %d: %v", 1+bytes.Count(before, []byte("\n")), syntax)
 }
 
 // fits reports whether an answer fits a schema.

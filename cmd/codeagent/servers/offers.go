@@ -105,8 +105,7 @@ const (
 	listsTime = 5 * time.Second
 )
 
-// enterSoon is enter for what a person waits for: it gives up after patience and says what the server
-// does meanwhile. A first start has a limit of its own.
+// enterSoon is enter for what a person waits for: it gives up after patience. A first start has a limit of its own.
 func (m *member) enterSoon(ctx context.Context, patience time.Duration) error {
 	m.mu.Lock()
 	starting := m.state == Starting
@@ -120,16 +119,7 @@ func (m *member) enterSoon(ctx context.Context, patience time.Duration) error {
 	if !errors.Is(err, mcp.ErrTime) {
 		return err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	doing := "busy with something else"
-	switch {
-	case m.state == Starting:
-		doing = "still starting"
-	case m.calling != "":
-		doing = "busy with a call"
-	}
-	return fmt.Errorf("MCP server %s, %s: %w", m.name, doing, err)
+	return fmt.Errorf("MCP server %s, busy with something else: %w", m.name, err)
 }
 
 // gather asks all running servers at the same time, and joins their lists by server. None of several

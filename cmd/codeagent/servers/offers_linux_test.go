@@ -45,7 +45,7 @@ n=3; while r; do n=$((n+1)); echo '{"jsonrpc":"2.0","id":'$n',"result":{"prompts
 		t.Errorf("they took %v", took)
 	}
 	const (
-		ofBusy = "MCP server busy, busy with a call: the server did not answer in time"
+		ofBusy = "MCP server busy, busy with something else: the server did not answer in time"
 		ofMute = "MCP server mute, listing its prompts: the server did not answer in time"
 	)
 	if err == nil || err.Error() != ofBusy+"\n"+ofMute {
