@@ -106,12 +106,6 @@ func (ps Providers) Switch(ctx context.Context, now Chosen, list []ListedModel, 
 	return c, err
 }
 
-// Named connects to a model named as on the command line, without testing the connection.
-func (ps Providers) Named(ctx context.Context, now Chosen, name string) (Chosen, error) {
-	from, name := ps.cfg.Switch(now.from, name)
-	return ps.connect(ctx, from, name, false)
-}
-
 func about(l config.ModelLimits) string {
 	var words []string
 	if l.Context > 0 {
