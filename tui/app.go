@@ -317,7 +317,7 @@ func (m *app) status(t *paint.Theme, w int) string {
 		}
 	case m.transcript.Chosen() && m.composer.Empty() && m.panel == nil:
 		right = nil
-		left = whole(w, nil, blockHints(m))
+		left = paint.Fitting(w, nil, blockHints(m)...)
 	case m.clipboard.Reading():
 		left = []paint.Span{paint.Text.Span("  Reading the clipboard"), paint.Accent.Span("   " + m.keys.Name(keys.Everywhere, keys.Back)), paint.Dim.Span(" cancels")}
 	case m.work.running:
@@ -333,7 +333,7 @@ func (m *app) status(t *paint.Theme, w int) string {
 		if m.offers.Background != nil && m.transcript.Commands() {
 			hints = append(hints, []paint.Span{paint.Accent.Span("  " + m.keys.Name(keys.Everywhere, keys.SendBack)), paint.Dim.Span(" to the background")})
 		}
-		left = whole(w-paint.WidthOf(right), left, hints)
+		left = paint.Fitting(w-paint.WidthOf(right), left, hints...)
 	}
 	return t.Justify(w, left, right)
 }
@@ -349,17 +349,6 @@ func blockHints(m *app) (hints [][]paint.Span) {
 	hint(m.keys.Name(keys.InBlock, keys.Copy), "copies")
 	hint(m.keys.Name(keys.Everywhere, keys.Back), "goes back")
 	return hints
-}
-
-// whole appends hints as long as they fit in w: each whole, or not at all.
-func whole(w int, left []paint.Span, hints [][]paint.Span) []paint.Span {
-	for _, h := range hints {
-		if paint.WidthOf(left)+paint.WidthOf(h) >= w {
-			break
-		}
-		left = append(left, h...)
-	}
-	return left
 }
 
 func waitingLines(t *paint.Theme, w int, steers, queued []message.Message) []string {

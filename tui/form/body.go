@@ -284,9 +284,7 @@ func (f *Form) hint(c part.Canvas, above, below int) string {
 	}
 	hints := func(pairs ...[2]string) (out []paint.Span) {
 		for _, k := range pairs {
-			if add := []paint.Span{paint.Accent.Span("   " + k[0]), paint.Dim.Span(" " + k[1])}; paint.WidthOf(out)+paint.WidthOf(add)+paint.WidthOf(right)+2 < w {
-				out = append(out, add...)
-			}
+			out = paint.Fitting(w-paint.WidthOf(right)-2, out, []paint.Span{paint.Accent.Span("   " + k[0]), paint.Dim.Span(" " + k[1])})
 		}
 		return out
 	}

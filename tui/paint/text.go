@@ -278,6 +278,32 @@ func (t *Theme) Hang(w int, mark Span, spans ...Span) []string {
 	return Wrapper{Theme: t, Width: w, First: []Span{mark}, Rest: []Span{rest}}.Lines(spans...)
 }
 
+// Packed paints items in rows of at most w columns, as many in each as fit; none is split.
+func (t *Theme) Packed(w int, items ...[]Span) (rows []string) {
+	var row []Span
+	for _, item := range items {
+		if len(row) > 0 && WidthOf(row)+WidthOf(item) > w {
+			rows, row = append(rows, t.Row(w, row...)), nil
+		}
+		row = append(row, item...)
+	}
+	if len(row) > 0 {
+		rows = append(rows, t.Row(w, row...))
+	}
+	return rows
+}
+
+// Fitting appends items as long as they fit in less than w columns: each whole, or not at all.
+func Fitting(w int, row []Span, items ...[]Span) []Span {
+	for _, item := range items {
+		if WidthOf(row)+WidthOf(item) >= w {
+			break
+		}
+		row = append(row, item...)
+	}
+	return row
+}
+
 // Joined puts a dot between the items that are not empty.
 func Joined(items ...[]Span) []Span {
 	var out []Span

@@ -138,7 +138,7 @@ type Answer struct {
 }
 
 // Foot draws answers in rows.
-func (a *Arming) Foot(t *paint.Theme, w int, all []Answer) (rows []string) {
+func (a *Arming) Foot(t *paint.Theme, w int, all []Answer) []string {
 	edge, label := "   ", paint.Dim
 	if w < 30 {
 		edge = " "
@@ -146,19 +146,15 @@ func (a *Arming) Foot(t *paint.Theme, w int, all []Answer) (rows []string) {
 	if a.armed {
 		label = paint.Text
 	}
-	var row []paint.Span
+	var items [][]paint.Span
 	for _, o := range all {
 		k, l := a.KeyStyle(), label
 		if o.Shut {
 			k, l = paint.Dim.With(paint.Struck), paint.Dim.With(paint.Struck)
 		}
-		item := []paint.Span{paint.Text.Span(edge), k.Span(o.Key), paint.Text.Span(" "), l.Span(o.Label)}
-		if len(row) > 0 && paint.WidthOf(row)+paint.WidthOf(item) > w-1 {
-			rows, row = append(rows, t.Row(w-1, row...)), nil
-		}
-		row = append(row, item...)
+		items = append(items, []paint.Span{paint.Text.Span(edge), k.Span(o.Key), paint.Text.Span(" "), l.Span(o.Label)})
 	}
-	return append(rows, t.Row(w-1, row...))
+	return t.Packed(w-1, items...)
 }
 
 // Overlay covers the transcript and takes the keys.

@@ -3,6 +3,7 @@ package picker
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -151,17 +152,9 @@ func (p *Picker) foot(t *paint.Theme, w, h int) []string {
 
 // keyLines lists keys and what they do; a pair is never split.
 func keyLines(t *paint.Theme, w int, pairs ...string) []string {
-	var out []string
-	var line []paint.Span
-	for i := 0; i+1 < len(pairs); i += 2 {
-		pair := []paint.Span{paint.Text.Span("  "), paint.Accent.Span(pairs[i]), paint.Dim.Span(" " + pairs[i+1] + " ")}
-		if len(line) > 0 && paint.WidthOf(line)+paint.WidthOf(pair) > w {
-			out, line = append(out, t.Row(w, line...)), nil
-		}
-		line = append(line, pair...)
+	var items [][]paint.Span
+	for pair := range slices.Chunk(pairs, 2) {
+		items = append(items, []paint.Span{paint.Text.Span("  "), paint.Accent.Span(pair[0]), paint.Dim.Span(" " + pair[1] + " ")})
 	}
-	if len(line) > 0 {
-		out = append(out, t.Row(w, line...))
-	}
-	return out
+	return t.Packed(w, items...)
 }

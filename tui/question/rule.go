@@ -211,20 +211,10 @@ func (r *Rule) foot(t *paint.Theme, w int, until []paint.Span) (out []string) {
 		do   keys.Action
 		does string
 	}{{keys.Send, " saves"}, {keys.Back, " back"}, {keys.Toggle, toggle}, {keys.RuleScope, " scope"}} {
-		hints = append(hints, paint.Accent.Span("   "+r.keys.Name(keys.InRule, h.do)), paint.Dim.Span(h.does))
-	}
-	if w < paint.Narrow {
-		for i := range hints {
-			if hints[i].Text = strings.TrimPrefix(hints[i].Text, "  "); i == 0 {
-				hints[i].Text = "  " + hints[i].Text
-			}
-		}
+		hints = paint.Fitting(w, hints, []paint.Span{paint.Accent.Span("   " + r.keys.Name(keys.InRule, h.do)), paint.Dim.Span(h.does)})
 	}
 	if paint.WidthOf(hints)+paint.WidthOf(until)+2 < w {
 		return append(out, t.Justify(w-1, hints, until))
-	}
-	for paint.WidthOf(hints) >= w && len(hints) > 4 { // each whole; the first two must be there
-		hints = hints[:len(hints)-2]
 	}
 	return append(out, t.Row(w-1, hints...))
 }
