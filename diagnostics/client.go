@@ -89,7 +89,6 @@ type Client struct {
 	run      *run // nil: no server runs
 	failures int
 	worked   bool
-	version  string // in a word; may be empty
 
 	mu   sync.Mutex
 	docs map[string]*document // by path; guarded by mu
@@ -142,16 +141,16 @@ func (c *Client) rounds() {
 	}
 }
 
-// Try starts the server and returns its version, or "" if it does not say it. The client is used for nothing
-// else.
-func (c *Client) Try(ctx context.Context) (version string, err error) {
+// Try starts the server. The client is used for nothing else.
+func (c *Client) Try(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, tryTime, errSilent)
 	defer cancel()
-	if err = c.connect(ctx); err == nil {
+	err := c.connect(ctx)
+	if err == nil {
 		defer context.AfterFunc(ctx, c.run.kill)()
 		err = c.initialize(ctx)
 	}
-	return c.version, c.ended(ctx, err)
+	return c.ended(ctx, err)
 }
 
 // Close ends the server and waits until it is gone.

@@ -117,7 +117,6 @@ type object = map[string]any
 func (c *Client) notify(method string, params object) { _ = c.run.conn.Notify(c.life, method, params) }
 
 func (c *Client) initialize(ctx context.Context) error {
-	var said struct{ ServerInfo struct{ Version string } }
 	root := uri(c.o.Root)
 	err := c.run.conn.Call(ctx, "initialize", object{
 		"processId": nil, "rootUri": root, "workspaceFolders": []object{{"uri": root, "name": path.Base(c.o.Root)}},
@@ -125,10 +124,7 @@ func (c *Client) initialize(ctx context.Context) error {
 			"textDocument": object{"synchronization": object{"didSave": true}, "publishDiagnostics": object{"versionSupport": true}},
 			"workspace":    object{"workspaceFolders": true},
 		},
-	}, &said)
-	if c.version = line(said.ServerInfo.Version, mostLabel); strings.HasPrefix(c.version, "{") { // gopls says all of its build
-		c.version = ""
-	}
+	}, nil)
 	c.notify("initialized", object{})
 	return err
 }

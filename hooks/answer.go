@@ -74,12 +74,6 @@ func answerOf(h Hook, e Exit) Answer {
 	case e.Exit == 126 || e.Exit == 127: // the shell's words for a program that it cannot execute or find
 		return failure(h, e, fmt.Sprintf("could not be run (status %d)%s", e.Exit, firstLine(e.Stderr)))
 	}
-	if h.Notifies {
-		if e.Exit != 0 {
-			return Answer{Warnings: []string{fmt.Sprintf("exit status %d%s", e.Exit, firstLine(e.Stderr)) + denials(e)}}
-		}
-		return Answer{}
-	}
 	var out output
 	text := bytes.TrimSpace(e.Stdout)
 	isJSON := bytes.HasPrefix(text, []byte("{"))

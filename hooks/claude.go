@@ -21,16 +21,13 @@ var claudeEvents = map[Event]string{
 }
 
 // eventOf returns the event that Claude Code calls name.
-func eventOf(name string) (e Event, notifies, ok bool) {
-	if name == "Notification" {
-		return Question, true, true
-	}
+func eventOf(name string) (e Event, ok bool) {
 	for e, known := range claudeEvents {
 		if known == name {
-			return e, false, true
+			return e, true
 		}
 	}
-	return "", false, false
+	return "", false
 }
 
 // Claude reads the hooks of a settings.json of Claude Code. said has a sentence for each that is left
@@ -51,7 +48,7 @@ func Claude(file string, data []byte) (list []Hook, said []string, err error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(settings.Hooks)) {
 		place := file + " " + short.Cut(name, 40)
-		event, notifies, ok := eventOf(name)
+		event, ok := eventOf(name)
 		if !ok {
 			leave(place, "codeagent has no such event")
 			continue
@@ -72,7 +69,7 @@ func Claude(file string, data []byte) (list []Hook, said []string, err error) {
 			}
 			for _, raw := range g.Hooks {
 				h, err := claudeHook(raw)
-				h.Event, h.Notifies, h.Place, h.Match = event, notifies, place, g.Matcher
+				h.Event, h.Place, h.Match = event, place, g.Matcher
 				if err == nil {
 					h, err = h.Compile()
 				}

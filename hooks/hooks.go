@@ -58,8 +58,6 @@ type Hook struct {
 	Timeout time.Duration
 	// Claude: the hook gets and gives what one of Claude Code does.
 	Claude bool
-	// Notifies: the hook is informed, and its answer is not read.
-	Notifies bool
 	// Place says where it is configured.
 	Place string
 

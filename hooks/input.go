@@ -123,8 +123,6 @@ type claude struct {
 	CallID     string         `json:"tool_use_id,omitempty"`
 	Response   map[string]any `json:"tool_response,omitempty"`
 	Prompt     *string        `json:"prompt,omitempty"`
-	Message    string         `json:"message,omitempty"`
-	Type       string         `json:"notification_type,omitempty"`
 	Active     *bool          `json:"stop_hook_active,omitempty"`
 	Source     string         `json:"source,omitempty"`
 	Codeagent  native         `json:"codeagent"`
@@ -152,17 +150,6 @@ func (h Hook) forClaude(in Input) (out []payload) {
 		c.Prompt = &in.Prompt
 	case TurnEnd:
 		c.Active = &in.Continued
-	case Question:
-		if h.Notifies {
-			c.Event, c.Type = "Notification", "permission_prompt"
-			if in.Asked != nil {
-				c.Message = in.Asked.Title
-			}
-			if h.match != nil && !h.match.MatchString(c.Type) {
-				return nil
-			}
-			return []payload{c}
-		}
 	}
 	if in.Call == nil {
 		return []payload{c}

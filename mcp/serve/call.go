@@ -14,7 +14,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -142,15 +141,9 @@ func (s *server) asker(req *mcp.CallToolRequest, r *run) func(context.Context, Q
 		if !asks(req) {
 			return "", errors.New("the client cannot show questions (it declares no elicitation)")
 		}
-		res, err := s.put(ctx, req, r, form(q, titled(req)))
+		res, err := s.put(ctx, req, r, form(q))
 		return chosen(q, res), err
 	}
-}
-
-// titled reports whether the client knows choices with titles, which came with 2025-11-25.
-func titled(req *mcp.CallToolRequest) bool {
-	p := req.Session.InitializeParams()
-	return p != nil && p.ProtocolVersion >= titles
 }
 
 // put puts a question to the client, between two requests or in the middle of this one.
@@ -231,30 +224,18 @@ func (s *server) resumed(p *mcp.CallToolParamsRaw) (*run, error) {
 // answerKey is the name of the question in input_required, and of its only field.
 const answerKey = "answer"
 
-// form is a question as an elicitation: one choice. titled: the client knows choices with titles, which
-// came with 2025-11-25. Before it there were names beside the values, and no modes.
-func form(q Question, titled bool) *mcp.ElicitParams {
-	type choice struct {
-		Const string `json:"const"`
-		Title string `json:"title"`
-	}
-	list, ids, labels := []choice{}, []string{}, []string{}
+// form is a question as an elicitation: one choice, in the form that all revisions have.
+func form(q Question) *mcp.ElicitParams {
+	ids, labels := []string{}, []string{}
 	message := q.Message
 	for _, o := range q.Options {
-		list, ids, labels = append(list, choice{o.ID, o.Label}), append(ids, o.ID), append(labels, o.Label)
+		ids, labels = append(ids, o.ID), append(labels, o.Label)
 		message += fmt.Sprintf("\n[%s] %s", o.ID, o.Label) // for clients that draw no titles
 	}
-	answer := map[string]any{"type": "string", "title": "Answer", "oneOf": list}
-	if !titled {
-		answer = map[string]any{"type": "string", "title": "Answer", "enum": ids, "enumNames": labels}
-	}
-	schema, err := json.Marshal(map[string]any{
-		"type": "object", "required": []string{answerKey}, "properties": map[string]any{answerKey: answer},
-	})
-	if err != nil {
-		schema = []byte(`{"type":"object","properties":{}}`) // strings always marshal
-	}
-	return &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: json.RawMessage(schema)}
+	return &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: map[string]any{
+		"type": "object", "required": []string{answerKey},
+		"properties": map[string]any{answerKey: map[string]any{"type": "string", "title": "Answer", "enum": ids, "enumNames": labels}},
+	}}
 }
 
 // chosen returns the option that an answer names, or "": everything else is a no.

@@ -24,8 +24,6 @@ const (
 	finish = 500 * time.Millisecond
 	// leave is how long a client that has ended its output may take to read its responses.
 	leave = 3 * time.Second
-	// titles is the first revision with titles of choices.
-	titles = "2025-11-25"
 )
 
 // conn is the SDK's connection over pipes. It corrects two faults of the SDK: the SDK leaves requests

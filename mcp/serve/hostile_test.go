@@ -23,7 +23,7 @@ func TestWrongRequests(t *testing.T) {
 		"a name of a number":  {line: `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":1}}`, code: -32602, id: 5.0},
 		"a huge name":         {line: callLine(5, strings.Repeat("x", 1<<20), ""), code: -32602, id: 5.0},
 		"a made-up state":     {line: callLine(5, "echo", `,"requestState":"guess"`), code: -32602, id: 5.0},
-		"a second initialize": {line: strings.Replace(fmt.Sprintf(initialize, titles, "{}"), `"id":0`, `"id":5`, 1), code: -32600, id: 5.0},
+		"a second initialize": {line: strings.Replace(fmt.Sprintf(initialize, handshake, "{}"), `"id":0`, `"id":5`, 1), code: -32600, id: 5.0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, t.Context(), host{"echo": echo}.options())
@@ -52,7 +52,7 @@ func TestUnanswered(t *testing.T) {
 		"a cancellation of nothing": `{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
 		"a cancellation of a list":  `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[6]}}`,
 	} {
-		for revision, extra := range map[string]string{titles: "", newest: fmt.Sprintf(meta, "")} {
+		for revision, extra := range map[string]string{handshake: "", newest: fmt.Sprintf(meta, "")} {
 			t.Run(name+" "+revision, func(t *testing.T) {
 				p := start(t, t.Context(), host{"echo": echo, "fail": func(context.Context, Call) Result {
 					t.Error("called")
@@ -92,7 +92,7 @@ func TestOneShot(t *testing.T) {
 				return Result{}
 			}}.options())
 			go func() {
-				fmt.Fprintf(p.in, initialize+"\n%s\n%s\n", titles, "{}", callLine(1, "echo", ""), callLine(2, "hang", ""))
+				fmt.Fprintf(p.in, initialize+"\n%s\n%s\n", handshake, "{}", callLine(1, "echo", ""), callLine(2, "hang", ""))
 				p.in.Close()
 			}()
 			got := map[any]bool{}

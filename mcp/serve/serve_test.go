@@ -15,6 +15,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// handshake is the newest revision that begins with initialize.
+const handshake = "2025-11-25"
+
 // host is a Host whose tools are functions.
 type host map[string]func(ctx context.Context, c Call) Result
 
@@ -101,7 +104,7 @@ const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"pro
 
 func (p *peer) initialize(capabilities string) {
 	p.t.Helper()
-	p.send(fmt.Sprintf(initialize, titles, capabilities))
+	p.send(fmt.Sprintf(initialize, handshake, capabilities))
 	if m := p.next(); m.Error != nil {
 		p.t.Fatal(m.line)
 	}
@@ -117,7 +120,7 @@ const meta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","
 
 func echo(_ context.Context, c Call) Result { return Result{Text: c.Tool} }
 
-// TestBeforeInitialize: a call without a titles is an error with a code, and initialize works after it.
+// TestBeforeInitialize: a call without a handshake is an error with a code, and initialize works after it.
 func TestBeforeInitialize(t *testing.T) {
 	p := start(t, t.Context(), host{"echo": echo}.options())
 	p.send(callLine(1, "echo", ""))
@@ -125,7 +128,7 @@ func TestBeforeInitialize(t *testing.T) {
 		t.Error(m.line)
 	}
 	p.send(fmt.Sprintf(initialize, "2999-01-01", "{}"))
-	if m := p.next(); !strings.Contains(m.line, `"protocolVersion":"`+titles+`"`) {
+	if m := p.next(); !strings.Contains(m.line, `"protocolVersion":"`+handshake+`"`) {
 		t.Error(m.line)
 	}
 	p.send(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
@@ -263,7 +266,7 @@ func TestElicitation(t *testing.T) {
 			p.initialize(`{"elicitation":{}}`)
 			p.send(callLine(1, "ask", ""))
 			m := p.next()
-			if m.Method != "elicitation/create" || !strings.Contains(m.line, `{"const":"once","title":"Yes, once"}`) || !strings.Contains(m.line, "May it?") {
+			if m.Method != "elicitation/create" || !strings.Contains(m.line, `"enum":["once","no"],"enumNames":["Yes, once","No"]`) || !strings.Contains(m.line, "May it?") {
 				t.Fatal(m.line)
 			}
 			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":%s}`, m.ID, c.answer))
@@ -272,13 +275,13 @@ func TestElicitation(t *testing.T) {
 			}
 		})
 	}
-	t.Run("2025-06-18", func(t *testing.T) { // which has no titles of choices
+	t.Run("2025-06-18", func(t *testing.T) { // an older revision
 		p := start(t, t.Context(), host{"ask": asking1}.options())
 		p.send(fmt.Sprintf(initialize, "2025-06-18", `{"elicitation":{}}`))
 		p.next()
 		p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, callLine(1, "ask", ""))
 		m := p.next()
-		if !strings.Contains(m.line, `"enum":["once","no"],"enumNames":["Yes, once","No"]`) || strings.Contains(m.line, "oneOf") {
+		if !strings.Contains(m.line, `"enum":["once","no"],"enumNames":["Yes, once","No"]`) {
 			t.Fatal(m.line)
 		}
 		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{"action":"accept","content":{"answer":"once"}}}`, m.ID))

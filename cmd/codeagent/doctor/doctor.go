@@ -270,7 +270,7 @@ func describeLimits(w io.Writer, name string, l config.ModelLimits) {
 // describeLanguages starts each installed language server in the sandbox. It prints nothing where no server is installed.
 func describeLanguages(ctx context.Context, b *workspace.Workspace, w io.Writer) {
 	for i, found := range languages.New(languages.Options{Workspace: b}).Try(ctx) {
-		said := cmp.Or(found.Version, "works")
+		said := "works"
 		if found.Err != nil {
 			said = found.Err.Error()
 		}

@@ -78,8 +78,8 @@ func New(o Options) *Languages {
 
 // Found is a language server that is installed. Err is what it lacks.
 type Found struct {
-	Name, Program, Version string
-	Err                    error
+	Name, Program string
+	Err           error
 }
 
 // Try starts each server that is installed, and ends it.
@@ -89,8 +89,7 @@ func (l *Languages) Try(ctx context.Context) (out []Found) {
 	}
 	for _, s := range l.list {
 		if program := l.program(s.of); program != "" {
-			version, err := s.Client.Try(ctx)
-			out = append(out, Found{s.of.Name, program, version, err})
+			out = append(out, Found{s.of.Name, program, s.Client.Try(ctx)})
 		}
 	}
 	return out

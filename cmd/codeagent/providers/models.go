@@ -200,14 +200,7 @@ type Offer struct {
 
 // String says how to use it.
 func (o Offer) String() string {
-	more := ""
-	switch n := len(o.models) - 1; {
-	case n == 1:
-		more = " (or the other one)"
-	case n > 1:
-		more = fmt.Sprintf(" (or one of %d others)", n)
-	}
-	return fmt.Sprintf("%s runs on this machine: --model %s%s asks it", o.title, visible.Line(o.provider+"/"+o.models[0]), more)
+	return fmt.Sprintf("%s runs on this machine: --model %s asks it", o.title, visible.Line(o.provider+"/"+o.models[0]))
 }
 
 // offer returns what the server of p offers; nothing if it does not answer.
