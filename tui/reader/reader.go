@@ -4,7 +4,6 @@
 package reader
 
 import (
-	"fmt"
 	"strings"
 
 	"codeagent/tui/composer"
@@ -33,7 +32,6 @@ type finder struct {
 	field  *composer.Composer // nil: no text is being written
 	text   string             // what was looked for
 	missed bool               // it is nowhere
-	count  string             // which place of all was found: "3 of 17"; "" if that is not known
 }
 
 // New shows the transcript as far as it is in view.
@@ -77,10 +75,7 @@ func (f *finder) ask() {
 }
 
 func (r *Reader) find(back bool) {
-	r.missed, r.count = !r.Find(r.canvas(), r.text, back) && r.text != "", ""
-	if at, of := r.Count(r.canvas()); !r.missed && at > 0 {
-		r.count = fmt.Sprintf("%d of %d ", at, of)
-	}
+	r.missed = !r.Find(r.canvas(), r.text, back) && r.text != ""
 }
 
 // Scroll moves the page; by all lines to one of its ends.
@@ -118,7 +113,7 @@ func (f *finder) line(t *paint.Theme, w, h int) (last string, x, y int) {
 	case f.missed:
 		last = t.Row(w-1, paint.Warn.Span("  not found: "), paint.Text.Span(f.text))
 	case f.text != "":
-		last = t.Justify(w-1, []paint.Span{paint.Dim.Span("  found: "), paint.Text.Span(f.text)}, append([]paint.Span{paint.Dim.Span(f.count)}, f.hint(keys.InReading, keys.Next, "next")...))
+		last = t.Justify(w-1, []paint.Span{paint.Dim.Span("  found: "), paint.Text.Span(f.text)}, f.hint(keys.InReading, keys.Next, "next"))
 	}
 	return last, -1, -1
 }

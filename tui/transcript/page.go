@@ -199,26 +199,6 @@ func (p *Page) matches(c Canvas, text string, at int, own *entry, back bool) ite
 	}
 }
 
-// mostCounted bounds what is counted: who has so many places looks for another text.
-const mostCounted = 999
-
-// Count returns which place of all was found, counted from 1 (0: beyond the bound), and how many there
-// are, at most mostCounted.
-func (p *Page) Count(c Canvas) (at, of int) {
-	if p.found.entry == nil {
-		return 0, 0
-	}
-	for k, m := range p.matches(c, p.found.text, 0, p.found.entry, false) {
-		if k == len(p.entries) || of == mostCounted {
-			break
-		}
-		if of++; m == p.found {
-			at = of
-		}
-	}
-	return at, of
-}
-
 // mayHold tells without drawing whether an entry may show the text. What an entry adds
 // to its source in words of ours is short, and not worth the drawing of all entries: it
 // is found only in the present one.
