@@ -157,7 +157,7 @@ func (j *Job) Info() Info {
 	defer j.mu.Unlock()
 	return Info{
 		ID: j.id, Text: j.about.Text, Dir: j.about.Dir, Terminal: j.about.Terminal,
-		Policy: j.running.policy.Clone(), Granted: granted, Revoked: j.running.runner.live.takenFrom(j.running), Starting: !all,
+		Policy: j.running.policy.Clone(), Granted: granted, Revoked: j.running.runner.live.revokedFrom(j.running), Starting: !all,
 		Started: j.running.start, Printed: j.window.end(), Unread: j.window.end() - j.at, Running: !j.ended, Outcome: j.outcome, Reported: j.reported,
 	}
 }

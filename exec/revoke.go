@@ -7,15 +7,16 @@ import (
 	"codeagent/sandbox"
 )
 
-// commands are the running commands, so that grants can be revoked from them.
+// commands lists the running commands, so that grants can be revoked from them.
 type commands struct {
 	mu   sync.Mutex
 	list map[*execution]bool // guarded by mu
-	// revoked lists what was revoked from all commands, oldest first; guarded by mu.
+	// revoked lists every revocation by Runner.Revoke, oldest first; guarded by mu.
 	revoked []sandbox.Revocation
 }
 
-// add adds a command that starts. Revocations since the decision about it will be applied to it.
+// add adds a command that is about to start. Revocations made after its policy was decided become
+// pending, and started applies them.
 func (c *commands) add(run *execution) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -24,11 +25,11 @@ func (c *commands) add(run *execution) {
 	}
 	c.list[run] = true
 	for _, back := range c.revoked {
-		if run.serves() {
+		if run.isService() {
 			break
 		}
 		if back.Number > run.policy.Revision && !run.policy.Unconfined {
-			run.taken, run.revoked = append(run.taken, back), append(run.revoked, back)
+			run.revoked, run.pending = append(run.revoked, back), append(run.pending, back)
 		}
 	}
 }
@@ -39,47 +40,45 @@ func (c *commands) remove(run *execution) {
 	delete(c.list, run)
 }
 
-// started sets the process of a command, and applies the revocations that were made while it
-// started.
+// started sets the process of a command, and applies its pending revocations.
 func (c *commands) started(run *execution, proc sandbox.Process) {
 	c.mu.Lock()
 	run.proc = proc
-	late := run.revoked
-	run.revoked = nil
+	pending := run.pending
+	run.pending = nil
 	c.mu.Unlock()
-	for _, c := range late {
-		_ = proc.Revoke(c) // already counted as a running command, by Runner.Revoke
+	for _, back := range pending {
+		_ = proc.Revoke(back) // Runner.Revoke has returned, so nobody waits for the result
 	}
 }
 
-// serves reports whether run is that of a Service, which has a policy of its own: see
-// Service.Revoke.
-func (run *execution) serves() bool { return run.command.served != nil }
+// isService reports whether run belongs to a Service, which has its own policy: see Service.Revoke.
+func (run *execution) isService() bool { return run.command.served != nil }
 
-// Revoke takes back what back lists from every running command, including jobs, if possible. It
-// leaves services alone. It returns the number of affected commands, and the combined result.
+// Revoke revokes back from every running command and job, as far as their sandboxes can, but not
+// from services. It returns the number of affected commands and the sum of their results.
 func (r *Runner) Revoke(back sandbox.Revocation) (running int, out sandbox.RevokeResult) {
 	if back.Empty() {
 		return 0, out
 	}
-	inside := len(back.Write)+len(back.Read)+len(back.Hosts)+len(back.Sockets) > 0
+	inSandbox := len(back.Write)+len(back.Read)+len(back.Hosts)+len(back.Sockets) > 0
 	r.live.mu.Lock()
 	r.live.revoked = append(r.live.revoked, back)
 	var procs []sandbox.Process
 	for run := range r.live.list {
-		if run.serves() {
+		if run.isService() {
 			continue
 		}
-		run.taken = append(run.taken, back)
+		run.revoked = append(run.revoked, back)
 		switch {
 		case run.policy.Unconfined && back.Unsandboxed:
 			running++
 			out.Stays = []string{"everything, in commands that run outside the sandbox"}
-		case run.policy.Unconfined, !inside:
-			// Nothing can be revoked from an unconfined command, and a grant to run outside does not affect
-			// a sandboxed one.
+		case run.policy.Unconfined, !inSandbox:
+			// An unconfined command has nothing that could be revoked, and a sandboxed one does not use a
+			// grant to run outside.
 		case run.proc == nil:
-			run.revoked = append(run.revoked, back)
+			run.pending = append(run.pending, back)
 			running++
 		default:
 			procs = append(procs, run.proc)
@@ -99,7 +98,7 @@ func (r *Runner) Revoke(back sandbox.Revocation) (running int, out sandbox.Revok
 	return running + len(procs), out
 }
 
-// Revoke takes back what back lists from one job. It returns false if the job does not exist or has ended.
+// Revoke revokes back from one job. It returns false if the job does not exist or has ended.
 func (l *Jobs) Revoke(id int, back sandbox.Revocation) (sandbox.RevokeResult, bool) {
 	j := l.Find(id)
 	if j == nil || !j.lives() {
@@ -107,14 +106,14 @@ func (l *Jobs) Revoke(id int, back sandbox.Revocation) (sandbox.RevokeResult, bo
 	}
 	live := l.runner.live
 	live.mu.Lock()
-	j.running.taken = append(j.running.taken, back)
+	j.running.revoked = append(j.running.revoked, back)
 	live.mu.Unlock()
 	return j.running.proc.Revoke(back), true
 }
 
-// takenFrom returns what was revoked from a command.
-func (c *commands) takenFrom(run *execution) []sandbox.Revocation {
+// revokedFrom returns everything that was revoked from a command.
+func (c *commands) revokedFrom(run *execution) []sandbox.Revocation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(run.taken)
+	return slices.Clone(run.revoked)
 }

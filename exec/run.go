@@ -40,10 +40,11 @@ type execution struct {
 	clock   *wallClock
 	cap     *capture        // nil in the foreground
 	proc    sandbox.Process // set by commands.started
-	// revoked lists what was revoked while the command started; guarded by commands.mu.
+	// pending lists the revocations that are applied once the command has started; guarded by
+	// commands.mu.
+	pending []sandbox.Revocation
+	// revoked lists everything that was revoked from the command; guarded by commands.mu.
 	revoked []sandbox.Revocation
-	// taken is everything that was revoked; guarded by commands.mu.
-	taken []sandbox.Revocation
 }
 
 // begin starts c under p. Every begin needs an end.

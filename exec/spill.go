@@ -34,9 +34,9 @@ type spill struct {
 	name   string
 	limit  int64
 	length int64
-	// looked is the file length up to which the disk is known to have room.
-	looked int64
-	// cut is why writing stopped; zero while everything is written.
+	// checked is the length that the file may reach before free disk space is checked again.
+	checked int64
+	// cut says why writing stopped; zero: nothing was left out so far.
 	cut cut
 }
 
@@ -75,7 +75,8 @@ func (s *spill) openFolder() (err error) {
 	return err
 }
 
-// write appends data as far as the limits allow. A full disk must not end the command.
+// write appends data as far as the limits allow. It returns no error: a full disk must not end the
+// command.
 func (s *spill) write(data []byte) {
 	if s.cut.why != "" || len(data) == 0 {
 		return
@@ -97,19 +98,19 @@ func (s *spill) write(data []byte) {
 	}
 }
 
-// allowed returns how many of n bytes may be written now. Less than n sets cut.
+// allowed returns how many of n bytes may be written now, and sets cut if that is less than n.
 func (s *spill) allowed(n int64) int64 {
-	if room := s.limit - s.length; n > room {
-		n = max(0, room)
+	if left := s.limit - s.length; n > left {
+		n = max(0, left)
 		s.cut = cut{why: fmt.Sprintf("limit of %d MiB", s.limit>>20)}
 	}
-	if s.length+n > s.looked {
+	if s.length+n > s.checked {
 		step := max(n, min(spillStep, s.limit-s.length))
 		if !s.room.enough(s.folder, step) {
 			s.cut = cut{nearlyFull, true}
 			return 0
 		}
-		s.looked = s.length + step
+		s.checked = s.length + step
 	}
 	return n
 }
@@ -141,8 +142,8 @@ func (s *spill) close() (path string, length int64, why cut) {
 	return s.where()
 }
 
-// where returns the file's path, its length so far, and why the rest is not kept; zero
-// values when there is no file.
+// where returns the file's path, its length so far, and why the rest was not written. Without a
+// file, the path is empty.
 func (s *spill) where() (path string, length int64, why cut) {
 	if s.file == nil {
 		return "", 0, s.cut
