@@ -165,7 +165,7 @@ func TestBackgroundIsKilledWithAllItStarted(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer alive.Close()
-		job, _ := s.start(s.script(`exec 3>fifo; setsid sleep 1000 & sleep 1000 & echo ready; trap '' TERM; wait; wait`), until("ready"))
+		job, _ := s.start(s.script(`exec 3>fifo; trap '' TERM; setsid sleep 1000 & sleep 1000 & echo ready; wait; wait`), until("ready"))
 		if !s.Kill(job.ID()) {
 			t.Error("it was not running")
 		}

@@ -71,7 +71,7 @@ func TestDoctorOnOtherMachines(t *testing.T) {
 				if err := buildPrograms(u.bin, attack.OldLandlock(t, s.Landlock)); err != nil {
 					t.Fatal(err)
 				}
-				want = append(want, fmt.Sprintf("\n  landlock  degraded  ABI %d;", s.Landlock), "\n            lost      limits on TCP", "\n  device-ioctl: ", "\n  signals: ")
+				want = append(want, fmt.Sprintf("\n  landlock  degraded  ABI %d;", s.Landlock), "\n            lost      limits on TCP", "\n  device-ioctl: ", "signals: ")
 			case s.Surroundings == attack.SurroundNoLandlock:
 				want = append(want, "\n  landlock  absent    the kernel has none", "\n            but       notify: codeagent makes each change", "\n  mountns   active ")
 			default:
