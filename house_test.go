@@ -82,7 +82,7 @@ var rooms = []room{
 	{path: "internal/picture", imports: []string{"model"}},
 
 	// Floor 1: judgement and hands.
-	{path: "approvals", floor: 1, imports: []string{"approvals/ask", "approvals/content", "approvals/decide", "approvals/ledger", "approvals/rules", "event", "internal/git/dotgit", "internal/short", "sandbox", "sandbox/named"}},
+	{path: "approvals", floor: 1, imports: []string{"approvals/ask", "approvals/content", "approvals/decide", "approvals/ledger", "approvals/review", "approvals/rules", "event", "internal/git/dotgit", "internal/short", "sandbox", "sandbox/named"}},
 	// What is decided about an action, by a value: no lock, no clock, no file.
 	{path: "approvals/decide", floor: 1, imports: []string{"approvals/ledger", "approvals/rules", "event", "internal/short", "internal/visible", "sandbox", "sandbox/named"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
 	// A question as data: its title, warnings and options.
@@ -107,6 +107,8 @@ var rooms = []room{
 	{path: "approvals/plain", floor: 1, imports: []string{"approvals", "event", "internal/short", "internal/visible", "sandbox"}, pure: true},
 	// What is open, as data: entries of the ledger, and the exported file.
 	{path: "approvals/ledger", floor: 1, imports: []string{"approvals/content", "approvals/rules", "internal/short", "internal/visible", "sandbox"}, pure: true, libraries: []string{"github.com/pelletier/go-toml/v2"}},
+	// What the reason of a request lacks, judged by its words.
+	{path: "approvals/review", floor: 1, pure: true},
 	// The files that an answer depends on, as data. The wiring reads the files.
 	{path: "approvals/content", floor: 1, pure: true},
 	// The settings of MCP servers, which the servers' room and the gate share.

@@ -82,7 +82,7 @@ type Options struct {
 	Settings func() []ledger.Setting
 	// Changed is called with the current answers after one was added or revoked. It may be nil.
 	Changed func([]ledger.Entry)
-	// Reasons: a command's request without a reason is returned to the model once.
+	// Reasons: a command's request without a valid reason is returned to the model once.
 	Reasons bool
 	// Hint is the hint of every refusal, where flags of codeagent exec would not help the person;
 	// "" means those flags.

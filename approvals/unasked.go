@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"codeagent/approvals/decide"
+	"codeagent/approvals/review"
 	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
@@ -14,7 +15,7 @@ import (
 
 // Some questions are not put to a person. The request returns to the model, with words that say
 // what to do, in three cases: the settings do not let this model ask for it, the person has already
-// said no to it, or it lacks a reason. The last happens once per request.
+// said no to it, or it lacks a valid reason. The last happens once per request.
 
 // asker holds the earlier requests and answers of the session. It decides which questions need not be
 // put. It is safe for concurrent use.
@@ -23,7 +24,8 @@ type asker struct {
 
 	mu       sync.Mutex
 	noes     []pastNo
-	returned []string // requests that were sent back for a reason
+	given    []pastReason
+	returned []string // requests that were sent back since the last good reason
 }
 
 // userSpoke is Gate.UserSpoke.
@@ -42,34 +44,39 @@ func (k *asker) unasked(r *Request, a Action, w decide.Want, now decide.Limits) 
 	if refusal := k.repeats(a, w); refusal != nil {
 		return refusal
 	}
-	return k.reasonless(a, w, r.Justification, now.Model.MustJustify)
+	return k.reasonless(r, a, w, now.Model.MustJustify)
 }
 
-// reasonless returns a request without a reason to the model. must: as often as it comes, not once.
-func (k *asker) reasonless(a Action, w decide.Want, reason string, must bool) *Refusal {
+// reasonless returns a request to the model if its reason is not valid, once for each request.
+// Otherwise it adds what is known about the reason to the question.
+func (k *asker) reasonless(r *Request, a Action, w decide.Want, must bool) *Refusal {
 	byItself := a.Kind == word.KindEdit || a.Kind == word.KindFetch
 	switch {
 	case w.Empty() || a.Kind == word.KindInput:
 		return nil // the model requested nothing: a rule or the mode asks
-	case strings.TrimSpace(reason) != "" || !must && (byItself || !k.reasons):
+	case !must && (byItself || !k.reasons):
 		return nil
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	key := decide.GrantWords(w.Grant) + actionText(a)
-	if !must && slices.Contains(k.returned, key) {
+	fault, again := k.fault(a, w, r.Justification)
+	if fault == "" {
 		return nil
 	}
-	k.returned = append(k.returned, key)
-	k.returned = k.returned[max(len(k.returned)-maxNoes, 0):]
-	return &Refusal{
-		Reason: "the user was not asked, because the request has no justification",
-		Advice: "Make the same call again with a justification for the user: what in it needs this, by name (the program, the file, the host), and why now",
+	const how = "Make the same call again with a justification for the user: what in it needs this, by name (the program, the file, the host), and why now"
+	if must || !again {
+		return &Refusal{Reason: "the user was not asked, because the justification " + fault, Advice: how}
 	}
+	r.Warnings = append(r.Warnings, "the model gave no reason of its own, though it was asked for one: the justification "+fault)
+	return nil
 }
 
-// maxNoes limits what is remembered of a turn. The oldest entries are dropped.
-const maxNoes = 64
+// Limits on what is remembered in a session. The oldest entries are dropped.
+const (
+	maxNoes    = 64
+	maxReasons = 64
+	// maxReturned limits how many requests in a row are returned: a model may be unable to give better
+	// reasons.
+	maxReturned = 3
+)
 
 // pastNo is a request that a person denied.
 type pastNo struct {
@@ -78,6 +85,11 @@ type pastNo struct {
 	grant   sandbox.Grant
 	outside bool
 	reason  string
+}
+
+type pastReason struct {
+	about review.Subject
+	text  string
 }
 
 // said records the answer to a question.
@@ -147,4 +159,36 @@ func actionText(a Action) string {
 		call = *a.Server
 	}
 	return fmt.Sprintf("%q %q %q %q %q %d %q %q", a.Kind, command, a.Folder, a.Paths, a.Input, a.Running.ID, call.Name(), call.Arguments)
+}
+
+// fault says what the reason for w lacks, or "". again: this request was already returned once, or
+// too many requests in a row were.
+func (k *asker) fault(a Action, w decide.Want, reason string) (fault string, again bool) {
+	about := review.Subject{Command: a.Command, Opens: slices.Concat(w.Grant.Write, w.Grant.Read, w.Grant.Sockets, a.Wish.Write, a.Wish.Read)}
+	if a.Kind == word.KindEdit {
+		about.Command = strings.Join(a.Paths, " ")
+	}
+	for _, h := range w.Grant.Hosts {
+		about.Opens = append(about.Opens, h.Host)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if fault = about.Fault(reason); fault == "" && slices.ContainsFunc(k.given, func(o pastReason) bool { return review.Same(o.text, reason) && !o.about.Related(about) }) {
+		fault = "was given for another request already"
+	}
+	if fault == "" {
+		k.returned = nil
+		k.given = append(k.given, pastReason{about, reason})
+		k.given = k.given[max(len(k.given)-maxReasons, 0):]
+		return "", false
+	}
+	key := decide.GrantWords(w.Grant)
+	if key == "" {
+		key = actionText(a)
+	}
+	if slices.Contains(k.returned, key) || len(k.returned) >= maxReturned {
+		return fault, true
+	}
+	k.returned = append(k.returned, key)
+	return fault, false
 }

@@ -1,6 +1,8 @@
 package approvals
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,23 +130,46 @@ func TestNotAskedAfterFailureAgain(t *testing.T) {
 	}
 }
 
-// TestReasonSentBackOnce: a request without a reason returns to the model once.
+// TestReasonSentBackOnce: a request without a valid reason returns to the model once. The second
+// request is shown with a warning.
 func TestReasonSentBackOnce(t *testing.T) {
+	const good = "make writes its log to /srv/data"
 	with := func(reason string, paths ...string) Action {
 		a := wishing("make log", paths)
 		a.Wish.Justification = reason
 		return a
 	}
+	back := func(got string) bool { return strings.Contains(got, "justification") }
 	g := NewGate(Options{Base: confined(), Files: disk(), Home: "/home/u", Workspace: workspace, Reasons: true})
-	for i, c := range []struct {
-		reason, path string
-		want         string
-	}{
-		{"make writes its log to /srv/data", "/srv/data", "ask"}, {" \n", "/srv/data", "no justification"}, {"", "/srv/data", "ask"}, {"", "/srv/other", "no justification"},
-	} {
-		if got, _ := asks(t, g, with(c.reason, c.path)); !strings.Contains(got, c.want) {
-			t.Errorf("%d: %s, want %s", i, got, c.want)
+	if got, q := asks(t, g, with(good, "/srv/data")); got != "ask" || len(q.Warnings) != 1 {
+		t.Errorf("a good reason: %s %+v", got, q)
+	}
+	if got, _ := asks(t, g, with("please", "/srv/data")); !back(got) {
+		t.Errorf("no reason: %s", got)
+	}
+	got, q := asks(t, g, with("please", "/srv/data"))
+	if got != "ask" || !slices.ContainsFunc(q.Warnings, func(w string) bool { return strings.Contains(w, "gave no reason of its own") }) {
+		t.Errorf("no reason again: %s %+v", got, q)
+	}
+	// A model that cannot give better reasons is not asked for one at every request.
+	returned := 0
+	for i := range 20 {
+		if got, _ := asks(t, g, with("please", fmt.Sprintf("/srv/%d", i))); back(got) {
+			returned++
 		}
+	}
+	if returned != maxReturned-1 {
+		t.Errorf("%d requests in a row were sent back", returned)
+	}
+	// A request needs a new reason, unless it is related to an earlier request.
+	g.UserSpoke()
+	other := wishing("cargo build", nil, "crates.example:443")
+	other.Wish.Justification = "make and cargo need it for the release of today"
+	if got, _ := asks(t, g, other); got != "ask" {
+		t.Errorf("its first reason: %s", got)
+	}
+	if got, _ := asks(t, g, with(other.Wish.Justification, "/srv/x")); !back(got) {
+		t.Errorf("the same reason for another request: %s", got)
 	}
 }
 
@@ -170,7 +195,7 @@ func TestModelRules(t *testing.T) {
 		{ModelRules{}, wishing("a", []string{workspace + "/main.go"}), "run"},
 		{ModelRules{ReadOnly: true, MustJustify: true}, file, "the user was not asked"},
 		{ModelRules{ReadOnly: true, MustJustify: true}, because(file, "main.go lacks the flag that you asked for"), "ask"},
-		{ModelRules{MustJustify: true}, because(wishing("a", []string{"/srv/data"}), ""), "the user was not asked"},
+		{ModelRules{MustJustify: true}, wishing("a", []string{"/srv/data"}), "the user was not asked"},
 		{ModelRules{MustJustify: true}, file, "run"},
 	} {
 		g := newGate(OnRequest, confined())

@@ -354,7 +354,7 @@ var settings = []setting{
 	{key: "models.NAME.sandbox", wider: map[string]string{ReadOnly: ""}, choices: []string{"", ReadOnly}, def: `""`,
 		doc: "`read-only`: commands of this model write only temporary files until you allow more, whatever `sandbox.mode` says. Meant for weaker models."},
 	{key: "models.NAME.must_justify", def: "false",
-		doc: "`true`: a request without a reason always goes back to the model, and you are not asked. `false`: a command's request goes back once; after that you are asked."},
+		doc: "`true`: a request without a reason that names what needs it always goes back to the model, and you are not asked. `false`: a command's request goes back once; after that you are asked."},
 	{key: "models.NAME.may_ask_outside", def: "true",
 		doc: "`false`: this model cannot ask to run a command outside the sandbox. codeagent does not offer it, and refuses it without asking you."},
 }

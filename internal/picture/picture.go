@@ -8,9 +8,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
@@ -101,7 +103,10 @@ func Read(ctx context.Context, name string, data []byte) (img model.Image, err e
 	}
 	f := formatOf(data)
 	if f == nil {
-		return model.Image{}, ErrFormat
+		return model.Image{}, fmt.Errorf("it is %s; %w", guess(data), ErrFormat)
+	}
+	if f.mediaType == "image/png" {
+		data = withoutBroken(data)
 	}
 	one.Lock()
 	defer one.Unlock()
@@ -121,6 +126,27 @@ func Read(ctx context.Context, name string, data []byte) (img model.Image, err e
 	}
 	sum := sha256.Sum256(file)
 	return model.Image{Name: name, MediaType: mediaType, Width: size.X, Height: size.Y, Sum: hex.EncodeToString(sum[:]), Data: file}, nil
+}
+
+// withoutBroken returns a PNG file without the chunks that it can be shown without and whose sums are
+// wrong. Editors leave them behind, and viewers skip them (PNG, section 13.2); the decoder, and
+// providers, refuse the file.
+func withoutBroken(data []byte) []byte {
+	const signature, frame = 8, 12 // of a chunk: its length, type and sum
+	out, rest := data[:signature:signature], data[signature:]
+	for len(rest) >= frame {
+		size := uint64(binary.BigEndian.Uint32(rest)) + frame
+		if size > uint64(len(rest)) {
+			break
+		}
+		chunk := rest[:size]
+		needless := chunk[4]&0x20 != 0 // a small first letter
+		if body := chunk[4 : size-4]; !needless || crc32.ChecksumIEEE(body) == binary.BigEndian.Uint32(chunk[size-4:]) {
+			out = append(out, chunk...)
+		}
+		rest = rest[size:]
+	}
+	return append(out, rest...)
 }
 
 // TooLarge returns the error for a file of size bytes, which need not be read first.
@@ -178,6 +204,28 @@ func (h *deadlineReader) Read(p []byte) (int, error) {
 	// Read small pieces, so that ctx is checked often: a few bytes can take seconds to
 	// decode.
 	return h.r.Read(p[:min(len(p), 512)])
+}
+
+// guess names the likely type of a file that is not an image.
+func guess(data []byte) string {
+	head := data[:min(len(data), 512)]
+	for _, g := range []struct{ what, begin string }{
+		{"a BMP file", "BM"}, {"a TIFF file", "II*\x00"}, {"a TIFF file", "MM\x00*"}, {"a PDF file", "%PDF"},
+		{"an icon file", "\x00\x00\x01\x00"}, {"a Photoshop file", "8BPS"},
+	} {
+		if bytes.HasPrefix(head, []byte(g.begin)) {
+			return g.what
+		}
+	}
+	switch {
+	case len(head) > 12 && string(head[4:8]) == "ftyp":
+		return "a HEIC, AVIF or video file"
+	case bytes.Contains(bytes.ToLower(head), []byte("<svg")):
+		return "an SVG drawing, which is text: read it as a file"
+	case bytes.IndexByte(head, 0) < 0:
+		return "text"
+	}
+	return "an unknown format"
 }
 
 // maxSide is the longest side of an image, in pixels: the limit of providers for requests with

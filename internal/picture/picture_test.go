@@ -124,6 +124,22 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestBrokenProfile: a PNG whose colour profile has a wrong sum is read without the profile, as viewers
+// do. The decoder refuses the same file.
+func TestBrokenProfile(t *testing.T) {
+	whole := pngFile(t, painted(40, 30, false))
+	const header = 8 + 12 + 13 // the signature and IHDR
+	profile := append(binary.BigEndian.AppendUint32(nil, 3), "iCCPabc\x00\x00\x00\x00"...)
+	broken := append(append(bytes.Clone(whole[:header]), profile...), whole[header:]...)
+	if _, err := png.Decode(bytes.NewReader(broken)); err == nil {
+		t.Fatal("the decoder takes it")
+	}
+	img, err := Read(t.Context(), "x.png", broken)
+	if err != nil || !bytes.Equal(img.Data, whole) {
+		t.Errorf("%v, %v", img, err)
+	}
+}
+
 // TestTransparent: transparent pixels become white in a JPEG, not black.
 func TestTransparent(t *testing.T) {
 	m := opaque(image.NewNRGBA(image.Rect(0, 0, 2, 2)))
@@ -157,7 +173,11 @@ func TestRefused(t *testing.T) {
 		want string
 	}{
 		{"nothing", nil, "empty"},
-		{"a text", []byte("hello\n"), "an image must be a PNG, JPEG, GIF or WebP file"},
+		{"a text", []byte("hello\n"), "it is text; an image must be a PNG, JPEG, GIF or WebP file"},
+		{"a drawing", []byte("<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\"/>"), "SVG"},
+		{"a HEIC", []byte("\x00\x00\x00\x18ftypheic\x00\x00\x00\x00"), "HEIC"},
+		{"a PDF", []byte("%PDF-1.7\n\x00"), "PDF"},
+		{"bytes", []byte("\x00\x01\x02\x03"), "an unknown format"},
 		{"a signature alone", []byte("\x89PNG\r\n\x1a\n"), "damaged"},
 		{"a PNG cut short", whole[:len(whole)/2], "damaged"},
 		{"a JPEG cut short", jpg[:len(jpg)/2], "damaged"},
