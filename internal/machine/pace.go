@@ -12,30 +12,32 @@ import (
 	"time"
 )
 
-// variable hands the pace to all test processes, with the turn: "1.4/489000".
+// variable is the environment variable that passes the pace to all processes of a test run, as
+// Slowness/Turn: "1.4/489000".
 const variable = "CODEAGENT_TEST_PACE"
 
-// Pace says how much can be tried. It is chosen once for a run, so that all processes of it agree.
+// Pace says how much of the tests to run: everything in CI, a sample elsewhere, and less on a slow
+// machine. It is chosen once for a test run, so that all its processes agree.
 type Pace struct {
-	// Slowness is how many times longer the machine takes to start a process than the reference; at
+	// Slowness is how many times longer than the reference the machine takes to start a process; at
 	// least 1.
 	Slowness float64
-	// Turn selects which part of each table is tried. It changes every hour, so that all of it is
-	// tried in time.
+	// Turn selects which part of each table is tried. It changes every hour, so that over time the
+	// whole table is tried.
 	Turn int
-	// Thorough: CI, in which a machine like the reference tries everything.
+	// Thorough: this is CI. There, a machine as fast as the reference tries everything.
 	Thorough bool
 }
 
-// reference is the time in which two processors start /bin/true, one each, on a machine on which
+// reference is the time for each start of /bin/true, as measure takes it, on a machine on which
 // `make test` takes four minutes and CI half an hour.
 const reference = 320 * time.Microsecond
 
-// most bounds Slowness. A slower machine tries as much as one at this bound, and takes longer.
+// most bounds Slowness. A machine that is slower still tries no less, so its run takes longer.
 const most = 20
 
-// Current returns the pace that this process was given. A test that is run by hand was given none:
-// it tries what it tries on the reference.
+// Current returns the pace from the environment. A test that is run by hand has none there: it tries
+// as much as on the reference.
 func Current() Pace {
 	p, ok := given()
 	if !ok {
@@ -44,7 +46,8 @@ func Current() Pace {
 	return p
 }
 
-// Measured returns the pace for a run: the one that was given, or else that of this machine.
+// Measured returns the pace for a test run: the one from the environment, or else it measures this
+// machine.
 func Measured() Pace {
 	p, ok := given()
 	if !ok {
@@ -54,18 +57,20 @@ func Measured() Pace {
 	return p
 }
 
+// given reads the pace from the environment.
 func given() (p Pace, ok bool) {
 	p.Thorough = os.Getenv("CI") != ""
 	n, _ := fmt.Sscanf(os.Getenv(variable), "%g/%d", &p.Slowness, &p.Turn)
 	return p, n == 2 && p.Slowness >= 1 && p.Slowness <= most
 }
 
-// Variable is the line of an environment that hands the pace on.
+// Variable returns the environment entry, NAME=VALUE, that passes p to another process.
 func (p Pace) Variable() string {
 	return variable + "=" + strconv.FormatFloat(p.Slowness, 'f', 1, 64) + "/" + strconv.Itoa(p.Turn)
 }
 
-// measure starts 200 processes. It takes an eighth of a second on the reference.
+// measure returns the Slowness of this machine. It starts 200 processes, two at a time, which takes
+// less than a tenth of a second on the reference.
 func measure() float64 {
 	const batches, batch = 10, 20
 	program, err := exec.LookPath("true")
@@ -90,27 +95,28 @@ func measure() float64 {
 	return min(most, max(1, float64(took[batches/2])/float64(reference)))
 }
 
-// every returns the n of "every n-th" for a table of which a run outside CI tries every home-th row.
-func (p Pace) every(home int) int {
+// every returns n if every n-th row of a table is to be tried. On the reference, that is every row in
+// CI, and every local-th outside CI.
+func (p Pace) every(local int) int {
 	if p.Thorough {
-		home = 1
+		local = 1
 	}
-	return max(1, home*p.turns())
+	return max(1, local*p.turns())
 }
 
-// Rows is a choice of rows: every n-th.
+// Rows selects every Every-th row of a table, beginning with row Offset.
 type Rows struct{ Every, Offset int }
 
-// Has reports whether the i-th row is one of them.
+// Has reports whether r contains row i.
 func (r Rows) Has(i int) bool { return i%r.Every == r.Offset }
 
-// All reports whether nothing is left out.
+// All reports whether r contains every row.
 func (r Rows) All() bool { return r.Every == 1 }
 
-// String is what ParseRows understands, for the environment of another process.
+// String returns r in the form that ParseRows reads, for the environment of another process.
 func (r Rows) String() string { return fmt.Sprint(r.Every, " ", r.Offset) }
 
-// ParseRows reads the choice that another process made.
+// ParseRows reads the rows that another process selected.
 func ParseRows(text string) (r Rows, err error) {
 	if _, err = fmt.Sscan(text, &r.Every, &r.Offset); err == nil && r.Every < 1 {
 		err = fmt.Errorf("%q is no choice of rows", text)
@@ -118,36 +124,38 @@ func ParseRows(text string) (r Rows, err error) {
 	return r, err
 }
 
-// Sample chooses rows of a table: outside CI every home-th, in CI all. On a slow machine they are
-// fewer. It says which.
-func Sample(t testing.TB, home int) Rows {
+// Sample selects rows of a table: all in CI, every local-th outside CI, fewer on a slow machine. It
+// logs which.
+func Sample(t testing.TB, local int) Rows {
 	t.Helper()
-	return Current().sample(t, home)
+	return Current().sample(t, local)
 }
 
-func (p Pace) sample(t testing.TB, home int) Rows {
+func (p Pace) sample(t testing.TB, local int) Rows {
 	t.Helper()
-	r := Rows{Every: p.every(home)}
-	r.Offset = p.own() % r.Every
+	r := Rows{Every: p.every(local)}
+	r.Offset = p.testTurn() % r.Every
 	if !r.All() {
 		t.Logf("%severy %d. row from %d on", Sampled, r.Every, r.Offset)
 	}
 	return r
 }
 
-// SampleOf is Sample where only some processes of a run try all rows in CI.
-func SampleOf(t testing.TB, home int, all bool) Rows {
+// SampleOf is Sample for tables that not every process of a CI run has to try as a whole: without all,
+// CI tries every local-th row too.
+func SampleOf(t testing.TB, local int, all bool) Rows {
 	t.Helper()
 	p := Current()
 	p.Thorough = p.Thorough && all
-	return p.sample(t, home)
+	return p.sample(t, local)
 }
 
-// givenRows hands a choice of rows to tables that are else tried as a whole: "20 3".
+// givenRows is the environment variable that selects rows of tables that are otherwise tried as a
+// whole, as Rows.String: "20 3".
 const givenRows = "CODEAGENT_TEST_ROWS"
 
-// GivenRows returns the choice that was given to this process: all unless it runs on an emulated machine,
-// which is slower than Slowness can say (.ci/kernel). It says which.
+// GivenRows returns the rows that the environment selects, and logs which: all rows, except on an
+// emulated machine, which is slower than Slowness can express (.ci/kernel).
 func GivenRows(t testing.TB) Rows {
 	t.Helper()
 	r, err := ParseRows(os.Getenv(givenRows))
@@ -158,35 +166,37 @@ func GivenRows(t testing.TB) Rows {
 	return r
 }
 
-// own counts the turns of one test: where only every n-th turn is its own (Run), these still go
-// through all offsets.
-func (p Pace) own() int { return p.Turn / p.turns() }
+// testTurn counts the turns in which one test runs: on a slow machine only every n-th (see Run). If
+// Turn chose the offset, the test would never reach most of them.
+func (p Pace) testTurn() int { return p.Turn / p.turns() }
 
-// Sampled begins what is said of a choice. As with NotPossible, no other room may write it.
+// Sampled begins each message about a sample. As with NotPossible, no other package may write it.
 const Sampled = "a sample: "
 
-// Turn skips a test that takes long, except in its turn: outside CI in one of home runs (with 0 in
-// none), in CI in all.
-func Turn(t testing.TB, home int) {
+// Turn skips a long test unless it is its turn: always in CI; outside CI in one turn of local, and never
+// if local is 0.
+func Turn(t testing.TB, local int) {
 	t.Helper()
 	p := Current()
 	if p.Thorough {
 		return
 	}
-	if home == 0 {
+	if local == 0 {
 		t.Skip("only with CI=true")
 	}
-	if wait := p.ofName(t.Name(), home); wait > 0 {
-		t.Skipf("%sin one run of %d, another time", Sampled, home)
+	if p.turnsUntil(t.Name(), local) > 0 {
+		t.Skipf("%sin one run of %d, another time", Sampled, local)
 	}
 }
 
-// ofName returns in how many of its own turns it is the turn of name, one of n.
-func (p Pace) ofName(name string, n int) int {
-	return (n - (number(name)+p.own())%n) % n
+// turnsUntil returns how many turns are left until the test name runs, which it does in one turn of n;
+// 0: it runs in this one.
+func (p Pace) turnsUntil(name string, n int) int {
+	return (n - (hash(name)+p.testTurn())%n) % n
 }
 
-func number(name string) int {
+// hash maps a name to a number, the same in every process.
+func hash(name string) int {
 	sum := 0
 	for _, c := range []byte(name) {
 		sum = (sum*31 + int(c)) % 9973
@@ -194,19 +204,21 @@ func number(name string) int {
 	return sum
 }
 
-// Pick chooses some of several that take equally long, outside CI home of them and in CI thorough,
-// fewer on a slow machine but at least one. Others of the same number are chosen for another name. They change with
-// the sum of the turn's digits, which returns in no regular steps: so in time each is tried with each row of a sample.
-func Pick[T any](t testing.TB, name string, home, thorough int, all []T) []T {
+// Pick returns some of all, which should take equally long to try: thorough of them in CI, local outside
+// CI, fewer on a slow machine, but at least one. Which ones depends on name and on the turn.
+//
+// They advance by the digit sum of the turn in base len(all), not by the turn itself: Sample advances by
+// the turn, and in step with it some elements would never be tried with some rows.
+func Pick[T any](t testing.TB, name string, local, thorough int, all []T) []T {
 	t.Helper()
 	p := Current()
-	n := home
+	n := local
 	if p.Thorough {
 		n = thorough
 	}
 	n = min(len(all), max(1, int(math.Round(float64(n)/p.Slowness))))
-	first := number(name)
-	for turn := p.own(); turn > 0 && n < len(all); turn /= len(all) {
+	first := hash(name)
+	for turn := p.testTurn(); turn > 0 && n < len(all); turn /= len(all) {
 		first += turn % len(all)
 	}
 	first = first * n % len(all)
@@ -217,25 +229,25 @@ func Pick[T any](t testing.TB, name string, home, thorough int, all []T) []T {
 	return picked
 }
 
-// Times is how often to repeat what is repeated for its chances: home times, in CI thorough times,
-// less on a slow machine.
-func Times(home, thorough int) int {
+// Times returns how often to repeat a test that depends on chance: thorough times in CI, local times
+// outside CI, fewer on a slow machine.
+func Times(local, thorough int) int {
 	p := Current()
 	if p.Thorough {
-		home = thorough
+		local = thorough
 	}
-	return max(1, int(float64(home)/p.Slowness))
+	return max(1, int(float64(local)/p.Slowness))
 }
 
-// Everything reports whether nothing is left out: only then can what a table as a whole must reach
-// be checked.
+// Everything reports whether this process leaves nothing out. Only then can a test check what a table
+// must cover as a whole.
 func Everything() bool { p := Current(); return p.Thorough && p.turns() == 1 }
 
 // Thorough reports whether this is CI.
 func Thorough() bool { return Current().Thorough }
 
-// Patience is how long to wait for something that takes less than usual on the reference. It only ends what would
-// never end, so it is generous, and more so on a slow machine.
+// Patience returns how long to wait for something that takes less than usual on the reference. It only
+// has to end a test that hangs, so it is generous, and longer on a slow machine.
 func Patience(usual time.Duration) time.Duration {
 	return max(20*time.Second, time.Duration(float64(10*usual)*Current().Slowness))
 }

@@ -36,10 +36,10 @@ func Run(m *testing.M) int {
 	return m.Run()
 }
 
-// turns is in how many turns everything is tried.
+// turns returns in how many turns Run runs every test once.
 func (p Pace) turns() int { return int(math.Round(p.Slowness)) }
 
-// leaveOut has all tests skipped but every n-th. Package testing tells their names only to -test.list.
+// leaveOut skips all tests except every n-th. Only -test.list shows the names of the tests.
 func leaveOut(n int) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -65,8 +65,8 @@ func leaveOut(n int) error {
 // Later stands before the names of a package's tests that are left for another turn.
 const Later = "; for another turn: "
 
-// LeftOut returns what a line of a package's output says about a choice, and which tests it leaves
-// out.
+// LeftOut reads a line of a package's test output: what it says about a sample, and which tests that
+// leaves out.
 func LeftOut(line string) (choice string, tests []string) {
 	rest, ok := strings.CutPrefix(line, Sampled)
 	choice, names, chosen := strings.Cut(rest, Later)
