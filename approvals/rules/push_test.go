@@ -113,6 +113,34 @@ var pushLines = struct{ forced, not []string }{
 		"python3 - <<'EOF'\nimport os\nos.system('git push -f')\nEOF",
 		"git push -f 'unfinished",
 		"git push -f # " + strings.Repeat("x", MaxLine),
+		"git -C 'my dir' push -f",
+		`git -C my\ dir push -f`,
+		`git -C "a;b" push -f`,
+		`git -C "$d/sub" push -f`,
+		`git -c user.name="A B" push -f`,
+		`git -c user.name="A B" -c alias.x='push -f' x`,
+		`git -c user.name="A B" -c remote.origin.push=+x:y push`,
+		`git -c http.extraHeader="Authorization: bearer x" push --force origin main`,
+		`git -c credential.helper='!f() { echo x; }; f' push -f`,
+		`git -c 'credential.helper=!gh auth git-credential' push -f`,
+		"git -c REMOTE.origin.Mirror=true push origin",
+		"git config alias.p 'push -f'",
+		"git config --file x alias.p 'push -f'",
+		`git push -o "a;b" -f`,
+		`git push "https://x/y?a&b" +main`,
+		"git push 2>&1 -f",
+		"git push `cat options`",
+		"git push $(git branch > x; echo -f)",
+		"git push origin $(git rev-parse -- +main)",
+		"git push -v{f,} origin",
+		"git push origin :{a,b}",
+		`git $'\x70ush' -f`,
+		"g{it,} push -f",
+		"/usr/bin/gi[t] push -f",
+		"F=--force; git push ${F:-} origin",
+		"for f in -q -f\ndo\n git push $f\ndone",
+		`sh -c 'git -c user.name="A B" push -f'`,
+		"bash <<EOF\ngit -C 'my dir' push -f\nEOF",
 	},
 	not: []string{
 		"git push",
@@ -153,6 +181,12 @@ var pushLines = struct{ forced, not []string }{
 		"xargs -n 1 git fetch < push",
 		"find . -name push -delete",
 		"git push --dry-run origin main",
+		`git -C "my dir" push origin main`,
+		`git -C "my dir" stash push -f`,
+		`git -c user.name="A B" commit -m x && git push origin main`,
+		`git -c http.extraHeader="Authorization: bearer $T" push origin main`,
+		"git push -u origin `git branch --show-current`",
+		"git config alias.p 'push origin'",
 	},
 }
 
@@ -168,6 +202,18 @@ func TestOverwritesRemote(t *testing.T) {
 	for _, line := range append(lines(t, "everyday.txt"), pushLines.not...) {
 		if OverwritesRemote(line) {
 			t.Errorf("forced: %s", line)
+		}
+	}
+}
+
+// Words that hold a line count as the line, so that no rule for one push allows another one beside it.
+func TestOverwritesByWords(t *testing.T) {
+	for line, want := range map[string]bool{
+		"git\xffpush\xff-f": true, "sh\xff-c\xffgit push -f": true, "git\xffrebase\xff-x\xffgit -C 'my dir' push -f": true,
+		"git\xffpush": false, "sh\xff-c\xffgit push": false, "git\xffpush origin\xff-f": true,
+	} {
+		if got := OverwritesByWords(strings.Split(line, "\xff")); got != want {
+			t.Errorf("%q: %t", line, got)
 		}
 	}
 }
