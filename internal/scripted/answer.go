@@ -185,6 +185,8 @@ func (a *answer) frame(data string, n int) string {
 		return strings.ReplaceAll(comments, "\n", "\r") + "data: " + data + "\r\r"
 	case NoSpace:
 		return comments + "data:" + data + "\n\n"
+	case SingleNewline:
+		return comments + "data: " + data + "\n"
 	case MultiLine:
 		// Outside strings, a line break is white space in JSON.
 		return comments + "data: " + strings.Replace(data, "{", "{\ndata: ", 1) + "\n\n"

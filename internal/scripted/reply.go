@@ -124,6 +124,8 @@ const (
 	CR
 	// NoSpace has no space after "data:".
 	NoSpace
+	// SingleNewline has no blank line between events.
+	SingleNewline
 	// MultiLine spreads each event over several data lines.
 	MultiLine
 	// BOM begins the stream with a byte order mark.

@@ -177,13 +177,14 @@ func TestFaults(t *testing.T) {
 func TestFramings(t *testing.T) {
 	t.Parallel()
 	for framing, want := range map[scripted.Separator]string{
-		scripted.LF:        "data: {\"a\":1}\n\ndata: [DONE]\n\n",
-		scripted.CRLF:      "data: {\"a\":1}\r\n\r\ndata: [DONE]\r\n\r\n",
-		scripted.CR:        "data: {\"a\":1}\r\rdata: [DONE]\r\r",
-		scripted.NoSpace:   "data:{\"a\":1}\n\ndata:[DONE]\n\n",
-		scripted.MultiLine: "data: {\ndata: \"a\":1}\n\ndata: [DONE]\n\n",
-		scripted.BOM:       "\uFEFFdata: {\"a\":1}\n\ndata: [DONE]\n\n",
-		scripted.Unended:   "data: {\"a\":1}",
+		scripted.LF:            "data: {\"a\":1}\n\ndata: [DONE]\n\n",
+		scripted.CRLF:          "data: {\"a\":1}\r\n\r\ndata: [DONE]\r\n\r\n",
+		scripted.CR:            "data: {\"a\":1}\r\rdata: [DONE]\r\r",
+		scripted.NoSpace:       "data:{\"a\":1}\n\ndata:[DONE]\n\n",
+		scripted.SingleNewline: "data: {\"a\":1}\ndata: [DONE]\n",
+		scripted.MultiLine:     "data: {\ndata: \"a\":1}\n\ndata: [DONE]\n\n",
+		scripted.BOM:           "\uFEFFdata: {\"a\":1}\n\ndata: [DONE]\n\n",
+		scripted.Unended:       "data: {\"a\":1}",
 	} {
 		body, err := io.ReadAll(post(t, start(t, scripted.Always(scripted.Reply{Chunks: []string{`{"a":1}`}, Framing: framing})), ask("x")).Body)
 		if err != nil || string(body) != want {

@@ -19,6 +19,7 @@ import (
 //     call that has arguments, begins a new call; otherwise the fragment continues the last;
 //   - a call without an id gets one, and a call whose id was used earlier in the
 //     conversation gets another;
+//   - a fragment that begins nothing, with an index that no call has, continues the open call;
 //   - an empty object is the arguments only if no other object follows;
 //   - a fragment with the content of a complete call is that call, unless its id or its
 //     index says otherwise;
@@ -30,8 +31,9 @@ type assembler struct {
 	source string
 	used   wire.CallIDs
 	calls  []*call
-	done   int // how many calls are done, from the first
-	size   int // bytes of all arguments
+	older  *call // of the older form, used only if no other call comes
+	done   int   // how many calls are done, from the first
+	size   int   // bytes of all arguments
 }
 
 type call struct {
@@ -103,6 +105,16 @@ func (a *assembler) grow(c *call, f *function) (string, error) {
 	return args[:c.arguments.Write(args)], wire.BoundCalls(0, a.size)
 }
 
+// addOlder takes a fragment of the older form, in which an answer has one call. Servers send
+// the same call in both forms, so it is kept until the end.
+func (a *assembler) addOlder(f *function) error {
+	if a.older == nil {
+		a.older = &call{index: -1}
+	}
+	_, err := a.grow(a.older, f)
+	return err
+}
+
 // find returns the call that f continues; nil when f begins a new call.
 func (a *assembler) find(f *fragment) *call {
 	if c := a.repeated(f); c != nil {
@@ -121,7 +133,7 @@ func (a *assembler) find(f *fragment) *call {
 			}
 			return c
 		}
-		return nil
+		return a.unnamed(f)
 	}
 	if f.ID != "" {
 		for _, c := range a.calls {
@@ -141,6 +153,17 @@ func (a *assembler) find(f *fragment) *call {
 		return nil
 	}
 	return last
+}
+
+// unnamed returns the open call, if f has an index that no call has and begins none itself.
+func (a *assembler) unnamed(f *fragment) *call {
+	if len(a.calls) == 0 || f.ID != "" || f.Function.Name != "" {
+		return nil
+	}
+	if last := a.calls[len(a.calls)-1]; last.blank || !last.arguments.Closed() {
+		return last
+	}
+	return nil
 }
 
 // start yields the call's beginning and the arguments received so far.
@@ -172,6 +195,9 @@ func (a *assembler) settle(thinking *details) error {
 
 // finish yields the calls that are not done.
 func (a *assembler) finish() error {
+	if a.older != nil && !a.any() {
+		a.calls = append(a.calls, a.older)
+	}
 	for a.done < len(a.calls) {
 		c := a.calls[a.done]
 		if !c.started {

@@ -34,6 +34,7 @@ type message struct {
 	Thinking  wire.Text         `json:"reasoning_content"` // DeepSeek, llama.cpp, vLLM
 	Refusal   wire.Text         `json:"refusal"`
 	Calls     []fragment        `json:"tool_calls"`
+	Call      *function         `json:"function_call"`     // the older form
 	Details   []detail          `json:"reasoning_details"` // OpenRouter
 	Cited     []wire.Annotation `json:"annotations"`
 }
@@ -142,7 +143,7 @@ func (d *decoder) Event(data []byte) error {
 }
 
 func (d *decoder) choice(c *choice) error {
-	if err := d.message(&c.Delta); err != nil {
+	if err := d.message(&c.Delta, d.calls.add); err != nil {
 		return err
 	}
 	m := &c.Delta
@@ -161,16 +162,12 @@ func (d *decoder) choice(c *choice) error {
 	if c.Finish == "" {
 		return nil
 	}
-	if c.Finish == "function_call" && !d.calls.any() {
-		return &model.Error{Kind: model.BadRequest, Message: "the server sends tool calls in the older form (function_call), which is not supported"}
-	}
 	var err error
 	d.reason, err = stopReason(c.Finish)
 	return err
 }
 
-// whole takes a message, which may repeat what came in deltas: of each kind of content it counts where none
-// came.
+// whole takes a message that repeats what came in deltas.
 func (d *decoder) whole(m message) error {
 	if d.came.text {
 		m.Content.text, m.Refusal = "", ""
@@ -181,17 +178,20 @@ func (d *decoder) whole(m message) error {
 	if d.came.details {
 		m.Details = nil
 	}
-	if d.came.calls {
-		m.Calls = nil
+	if d.calls.older != nil {
+		m.Call = nil
 	}
-	return d.message(&m)
+	if d.came.calls {
+		return d.message(&m, d.calls.again)
+	}
+	return d.message(&m, d.calls.add)
 }
 
 // thought returns the thinking of a message, from any of its fields.
 func (m *message) thought() wire.Text { return cmp.Or(m.Reasoning, m.Thinking, m.Content.thinking) }
 
-// message yields the content of a message.
-func (d *decoder) message(m *message) error {
+// message yields the content of a message; call takes its calls.
+func (d *decoder) message(m *message, call func(*fragment) error) error {
 	d.kept.add(m.Details)
 	if err := wire.BoundAnswer(d.kept.size, 0); err != nil {
 		return err
@@ -216,9 +216,12 @@ func (d *decoder) message(m *message) error {
 		}
 	}
 	for i := range m.Calls {
-		if err := d.calls.add(&m.Calls[i]); err != nil {
+		if err := call(&m.Calls[i]); err != nil {
 			return err
 		}
+	}
+	if m.Call != nil && *m.Call != (function{}) {
+		return d.calls.addOlder(m.Call)
 	}
 	return nil
 }
@@ -250,7 +253,7 @@ func (d *decoder) End(err error) error {
 	ended, said := wire.Ended(err)
 	switch {
 	case d.reason != "":
-	case said && d.spoke:
+	case said && (d.spoke || d.calls.older != nil):
 		d.reason = model.StopEnd
 	case ended && d.other && !d.spoke:
 		return wire.OtherWire("Chat Completions", "Responses")

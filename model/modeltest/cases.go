@@ -1,8 +1,10 @@
 package modeltest
 
 import (
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime"
 	"strings"
@@ -109,7 +111,7 @@ func end(text string) Answer { return Answer{Text: text, Reason: model.StopEnd} 
 func framings() []testcase {
 	names := map[scripted.Separator]string{
 		scripted.LF: "lf", scripted.CRLF: "crlf", scripted.CR: "cr", scripted.NoSpace: "no space",
-		scripted.MultiLine: "multi-line data", scripted.BOM: "byte order mark",
+		scripted.SingleNewline: "single newlines", scripted.MultiLine: "multi-line data", scripted.BOM: "byte order mark",
 		scripted.Unended: "unended", scripted.Noisy: "other fields and comments",
 	}
 	shell := model.ToolCall{ID: "a", Name: "shell", Arguments: `{"command":"echo 'ü'"}`}
@@ -191,6 +193,10 @@ func statuses(w Wire) []testcase {
 	ok := scripted.Reply{Text: "ok"}
 	again := Answer{Text: "ok", Reason: model.StopEnd, Retries: 1}
 	page := "<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>x</body></html>"
+	stream := "data: " + w.text("packed") + "\n\ndata: " + w.end + "\n\n"
+	if w.name == Chat.name {
+		stream += "data: [DONE]\n\n"
+	}
 	fails := func(name string, r scripted.Reply, kind model.ErrorKind, says string) testcase {
 		return testcase{name: name, replies: []scripted.Reply{r, ok}, kind: kind, says: says}
 	}
@@ -216,6 +222,8 @@ func statuses(w Wire) []testcase {
 		fails("context full in the stream", scripted.Reply{Body: "data: {\"error\":{\"message\":\"prompt is too long\"}}\n\n"}, model.ContextFull, "too long"),
 		fails("a web page with status 200", scripted.Reply{Header: http.Header{"Content-Type": {"text/html"}}, Body: page}, model.ServerFault, "Bad gateway"),
 		fails("a web page called an event stream", scripted.Reply{Body: "\n" + page}, model.ServerFault, "Bad gateway"),
+		testcase{name: "packed with gzip, unasked", replies: []scripted.Reply{{Header: packed("gzip"), Body: zipped(stream)}}, want: Answer{Text: "packed", Reason: model.StopEnd}},
+		fails("400, packed with gzip", scripted.Reply{Status: 400, Header: packed("gzip"), Body: zipped(`{"error":{"message":"no such field"}}`)}, model.BadRequest, "no such field"),
 		fails("packed with what is not read", scripted.Reply{Header: packed("br"), Body: "\x8b\x00"}, model.ServerFault, `"br"`),
 		fails("401, packed with what is not read", scripted.Reply{Status: 401, Header: packed("zstd"), Body: "\x28\xb5\x2f\xfd"}, model.SignIn, `"zstd"`),
 		fails("an error with status 200", scripted.Reply{Body: `{"error":"model not loaded","code":"invalid_request_error"}`, Header: http.Header{"Content-Type": {"application/json"}}}, model.BadRequest, "model not loaded"),
@@ -224,6 +232,15 @@ func statuses(w Wire) []testcase {
 
 // packed returns the header of an answer with that Content-Encoding.
 func packed(coding string) http.Header { return http.Header{"Content-Encoding": {coding}} }
+
+// zipped returns text compressed by gzip.
+func zipped(text string) string {
+	var b strings.Builder
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, text) // a Builder never fails
+	_ = z.Close()
+	return b.String()
+}
 
 func nobodyListens(t *testing.T, build Build) {
 	before := runtime.NumGoroutine()

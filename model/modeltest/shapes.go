@@ -102,11 +102,15 @@ func chatCalls() []testcase {
 		chunks("{} before the arguments, in pieces", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":{}}}`, `{"index":0,"function":{"arguments":"{\"x\""}}`, `{"index":0,"function":{"arguments":":1}"}}`),
 		chunks("{} before the arguments, without an index", made(one, two), `{"id":"a","function":{"name":"shell","arguments":"{}"}}`, `{"function":{"arguments":"{\"x\":1}"}}`, `{"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
 		chunks("{} alone", made(model.ToolCall{ID: "a", Name: "shell", Arguments: "{}"}), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{}"}}`, `{"index":0,"function":{"arguments":""}}`),
+		chunks("an index that was never opened", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\""}}`, `{"index":1,"function":{"arguments":":1}"}}`),
+		chunks("indices that count fragments", made(one, two), `{"index":0,"id":"a","function":{"name":"shell","arguments":""}}`, `{"index":1,"function":{"arguments":"{\"x\""}}`, `{"index":2,"function":{"arguments":":1}"}}`,
+			`{"index":3,"id":"b","function":{"name":"read_file","arguments":"{\"y\""}}`, `{"index":4,"function":{"arguments":":2}"}}`),
+		chunks("{} and an index that was never opened", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{}"}}`, `{"index":1,"function":{"arguments":"{\"x\":1}"}}`),
 		chunks("the same twice", made(one, unnamed(one, "b")), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":1,"id":"b","function":{"name":"shell","arguments":"{\"x\":1}"}}`),
 		{
 			name:    "call: the older function_call",
 			replies: []scripted.Reply{{Chunks: []string{delta(`{"function_call":{"name":"shell","arguments":"{\"x\""}}`), delta(`{"function_call":{"arguments":":1}"}}`), finish("function_call")}}},
-			kind:    model.BadRequest, says: "function_call",
+			want:    made(unnamed(one, "call00001")),
 		},
 		{
 			name: "call: in one JSON answer",
@@ -143,12 +147,19 @@ func chatCallsAgain() []testcase {
 		chunks("both forms at once, in fragments", made(one), both(``), both(`{\"x\"`), both(`:1}`)),
 		chunks("the older form before the newer", made(one), delta(`{`+older(`{\"x\":1}`)+`}`), whole),
 		chunks("the older form behind the newer", made(one), whole, delta(`{`+older(`{\"x\":1}`)+`}`)),
+		chunks("the older form again in a message", made(nameless), delta(`{`+older(`{\"x\":1}`)+`}`), `{"choices":[{"index":0,"message":{`+older(`{\"x\":1}`)+`},"finish_reason":"function_call"}]}`),
+		{
+			name: "call: the older form and [DONE] without a reason", want: made(nameless),
+			replies: []scripted.Reply{{Chunks: []string{delta(`{` + older(`{\"x\":1}`) + `}`)}}},
+		},
 		chunks("again in a message", made(one), whole, message(`{"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`)),
 		chunks("again in a message, without ids", made(nameless), piece(`"function":{"name":"shell","arguments":"{\"x\":1}"}`), message(oneWhole)),
 		chunks("again in a message, without an id", made(one), whole, message(oneWhole)),
 		chunks("again in a message, with another id", made(one), whole, message(`{"id":"z","function":{"name":"shell","arguments":{"x": 1}}}`)),
 		chunks("again in a message, both", made(unnamed(one, "call00001"), unnamed(two, "call00002")), piece(oneWhole[1:len(oneWhole)-1]), piece(twoWhole[1:len(twoWhole)-1]), message(oneWhole+","+twoWhole)),
 		chunks("again in each message", made(one), whole, message(oneWhole), message(oneWhole)),
+		chunks("again in a message, which has the end of it", made(one), piece(`"id":"a","function":{"name":"shell","arguments":"{\"x\""}`), message(oneWhole)),
+		chunks("another in a message", made(one, two), whole, message(oneWhole+`,{"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`)),
 		chunks("in a message behind text", Answer{Text: "ab", Calls: []model.ToolCall{nameless}, Reason: model.StopCalls}, delta(`{"content":"ab"}`), message(oneWhole)),
 	}
 }

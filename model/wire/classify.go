@@ -90,7 +90,7 @@ func classify(status int, h http.Header, f fault, now time.Time) *model.Error {
 	}
 	e := &model.Error{Status: status, Message: clean(f.message), RetryAfter: retryAfter(h, now)}
 	if e.RetryAfter == 0 {
-		e.RetryAfter = f.retry
+		e.RetryAfter = min(max(f.retry, waitInText(f.message)), maxWait)
 	}
 	if e.Message == "" {
 		e.Message = strings.ToLower(http.StatusText(status))

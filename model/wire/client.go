@@ -4,6 +4,7 @@
 // imports only model. Start reading at Client.
 //
 //	http.Client -> transport -> provider
+//	                  |  gzip is undone
 //	                  |  status >= 300, a web page, an error event, an event too
 //	                  |  large, silence: *model.Error
 //	                  v
@@ -79,7 +80,7 @@ func (c *Client[Q]) Stream(ctx context.Context, r model.Request) iter.Seq2[model
 		return c.learned.ask(r, yield, func(r model.Request, q Q, view *View, yield Yield) error {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			stream, decoder, err := c.open(ctx, &Attempt[Q]{r, q, view, c.api, c.host, c.searchTool, c.source + r.Model, yield, c.learned.note})
+			stream, decoder, err := c.open(ctx, &Attempt[Q]{r, q, view, c.api, c.host, c.searchTool, c.source + r.Model, normal(r.Tools, yield), c.learned.note})
 			if err != nil {
 				return err
 			}

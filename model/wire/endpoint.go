@@ -142,7 +142,6 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	req.URL.RawQuery = d.query
-	req.Header.Set("Accept-Encoding", "identity")
 	for k, v := range d.header {
 		req.Header[http.CanonicalHeaderKey(k)] = v
 	}

@@ -253,3 +253,27 @@ func pageText(page string) string {
 
 // shortened returns the beginning of what pageText returns.
 func shortened(page string) string { return short.Bound(page, len("a web page: ")+200) }
+
+// tryAgain matches the wait that OpenAI and others write into the message.
+var tryAgain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:try again|retry) (?:in|after) ((?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ms|s|m|h| ?seconds?| ?minutes?))`)
+})
+
+func waitInText(message string) time.Duration {
+	m := tryAgain().FindStringSubmatch(message)
+	if m == nil {
+		return 0
+	}
+	text := strings.ToLower(strings.ReplaceAll(m[1], " ", ""))
+	for _, unit := range []string{"seconds", "second"} {
+		text = strings.Replace(text, unit, "s", 1)
+	}
+	for _, unit := range []string{"minutes", "minute"} {
+		text = strings.Replace(text, unit, "m", 1)
+	}
+	wait, err := time.ParseDuration(text)
+	if err != nil { // only a number that is too large fails here
+		return maxWait
+	}
+	return wait
+}

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"bufio"
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,19 +12,70 @@ import (
 	"codeagent/model"
 )
 
-// packed returns the Content-Encoding of an answer, or "" without one. doer asks for none, because compression
-// delays events, but some proxies compress all the same.
-func packed(resp *http.Response) string {
+// No compression is requested, because it delays events. But a request without
+// Accept-Encoding allows any (RFC 9110, 12.5.3), and some proxies compress.
+
+// unpack decodes the Content-Encoding of resp as it is read, or returns the name of an
+// unsupported one.
+func unpack(resp *http.Response) (unknown string) {
 	coding := strings.ToLower(strings.TrimSpace(strings.Join(resp.Header.Values("Content-Encoding"), ", ")))
-	if coding == "identity" || resp.Body == http.NoBody {
+	switch {
+	case coding == "", coding == "identity", resp.Body == http.NoBody:
 		return ""
+	case coding != "gzip" && coding != "x-gzip":
+		return coding
 	}
-	return coding
+	resp.Body = &gzipBody{Closer: resp.Body, packed: bufio.NewReader(resp.Body)}
+	resp.ContentLength = -1
+	resp.Header.Del("Content-Encoding")
+	resp.Header.Del("Content-Length")
+	return ""
 }
 
-// packedWords says what an unsupported Content-Encoding is.
+// packedWords says what to do about an unsupported Content-Encoding.
 func packedWords(coding string) string {
-	return clean(fmt.Sprintf("unsupported Content-Encoding %.40q from the server, or from a proxy before it, which was asked for none", coding))
+	return clean(fmt.Sprintf("unsupported Content-Encoding %.40q from the server, or from a proxy before it; "+
+		"set the header Accept-Encoding: identity (headers in providers.NAME)", coding))
+}
+
+// gzipMagic begins every gzip file (RFC 1952, 2.3.1).
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// gzipBody is a body that claims to be gzip. What the server flushes is available at once. A
+// proxy may have decompressed the body and kept the header: no text begins like gzip, so such
+// a body is passed through unchanged.
+type gzipBody struct {
+	io.Closer // of the compressed body
+	packed    *bufio.Reader
+	plain     io.Reader // nil before the first read
+	err       error     // why plain is nil
+}
+
+func (u *gzipBody) Read(p []byte) (int, error) {
+	if u.plain == nil && u.err == nil {
+		u.begin()
+	}
+	if u.err != nil {
+		return 0, u.err
+	}
+	return u.plain.Read(p)
+}
+
+func (u *gzipBody) begin() {
+	magic, err := u.packed.Peek(len(gzipMagic))
+	switch {
+	case bytes.Equal(magic, gzipMagic):
+		z, err := gzip.NewReader(u.packed)
+		if err != nil {
+			u.err = err
+			return
+		}
+		u.plain = z
+	case err != nil && err != io.EOF:
+		u.err = err
+	default:
+		u.plain = u.packed
+	}
 }
 
 // limitedBody fails when an answer that is not a stream exceeds limit bytes or maxMembers: its

@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 )
@@ -10,6 +11,9 @@ import (
 const (
 	// firstBuffer is enough for what one read of the connection returns.
 	firstBuffer = 32 << 10
+	// maxSplitTries bounds, per event, how often its data is parsed to find a missing blank
+	// line; otherwise hostile input would cost the square of its size.
+	maxSplitTries = 8
 )
 
 var (
@@ -24,8 +28,9 @@ type event struct {
 	data []byte
 }
 
-// events parses server-sent events as in the HTML standard (section 9.2.6), with one
-// lenience that real servers need: the last event counts without its blank line.
+// events parses server-sent events as in the HTML standard (section 9.2.6), with two
+// leniences that real servers need: the last event counts without its blank line, and a data
+// line after a complete JSON value begins a new event.
 type events struct {
 	src   *bufio.Reader
 	limit int // bound of one line and of one event's data, in bytes
@@ -36,6 +41,7 @@ type events struct {
 
 	name string
 	data []byte
+	held []byte // the line that showed that the previous event was complete
 }
 
 func newEvents(src io.Reader, limit int) *events {
@@ -45,8 +51,9 @@ func newEvents(src io.Reader, limit int) *events {
 // next returns the next event that has data, or io.EOF, or the error of the source or the
 // limit.
 func (e *events) next() (event, error) {
-	e.name, e.data = "", e.data[:0]
-	has := false
+	e.name, e.data = "", append(e.data[:0], e.held...)
+	has, tries := len(e.held) > 0, 0
+	e.held = e.held[:0]
 	for {
 		line, err := e.line()
 		if err != nil {
@@ -68,6 +75,13 @@ func (e *events) next() (event, error) {
 		case "event":
 			e.name = string(value[:min(len(value), 64)])
 		case "data":
+			if has && tries < maxSplitTries && startsValue(value) && endsValue(e.data) {
+				tries++
+				if bytes.Equal(e.data, done) || json.Valid(e.data) {
+					e.held = append(e.held, value...)
+					return event{e.name, e.data}, nil
+				}
+			}
 			if has {
 				e.data = append(e.data, '\n')
 			}
@@ -78,6 +92,12 @@ func (e *events) next() (event, error) {
 			has = true
 		}
 	}
+}
+
+func startsValue(b []byte) bool { return len(b) > 0 && (b[0] == '{' || b[0] == '[') }
+
+func endsValue(b []byte) bool {
+	return len(b) > 0 && (b[len(b)-1] == '}' || b[len(b)-1] == ']')
 }
 
 // line returns the next line without its end, which is LF, CR or both; a last line without an end

@@ -50,6 +50,7 @@ func TestEvents(t *testing.T) {
 		"other fields":      {"id: 1\nretry: 2\nfoo\nbar: x\ndata: a\n\n", []string{"a"}},
 		"unended line":      {"data: a\n\ndata: b", []string{"a", "b"}},
 		"unended event":     {"data: a\n\ndata: b\n", []string{"a", "b"}},
+		"single newlines":   {"data: {\"a\":1}\ndata: {\"b\":2}\ndata: [DONE]\n", []string{`{"a":1}`, `{"b":2}`, "[DONE]"}},
 		"nested lines":      {"data: {\"a\":[{}\ndata: ]}\n\n", []string{"{\"a\":[{}\n]}"}},
 		"empty data":        {"data\n\ndata:\n\n", []string{"", ""}},
 		"nothing":           {"", nil},

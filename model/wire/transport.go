@@ -36,7 +36,7 @@ var errPacked = errors.New("unsupported Content-Encoding")
 //   - a status of 300 and above is returned as an error and not as a response,
 //     because every caller needs the typed error, and the headers it is made from
 //     (Retry-After) do not survive the client library above;
-//   - a Content-Encoding, which nobody asks for, is an error;
+//   - gzip is decoded, requested or not; any other Content-Encoding is an error;
 //   - the body holds only "data: JSON" lines with a blank line after each, and
 //     "data: [DONE]" where the provider sent it. A single JSON answer becomes
 //     one event. Reading fails with a *model.Error for an error event, a web
@@ -112,16 +112,16 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
-	coding := packed(resp)
+	packed := unpack(resp)
 	w.body = resp.Body
 	if resp.StatusCode >= 300 || resp.StatusCode < 200 {
-		err := t.refusal(req, resp, w, coding)
+		err := t.refusal(req, resp, w, packed)
 		_ = w.Close()
 		return nil, err
 	}
-	if coding != "" {
+	if packed != "" {
 		_ = w.Close()
-		return nil, &model.Error{Kind: model.ServerFault, Status: resp.StatusCode, Message: packedWords(coding), Err: final{errPacked}}
+		return nil, &model.Error{Kind: model.ServerFault, Status: resp.StatusCode, Message: packedWords(packed), Err: final{errPacked}}
 	}
 	limit := t.MaxEvent
 	if limit <= 0 {
@@ -137,16 +137,16 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// refusal returns the typed error of an answer that is not a success; coding is its
-// Content-Encoding.
-func (t *transport) refusal(req *http.Request, resp *http.Response, w *idleReader, coding string) error {
+// refusal returns the typed error of an answer that is not a success; packed is its
+// Content-Encoding if that is unsupported.
+func (t *transport) refusal(req *http.Request, resp *http.Response, w *idleReader, packed string) error {
 	body := t.head(w)
 	if req.Context().Err() != nil {
 		return req.Context().Err()
 	}
 	f, _ := readFault(body) // without a body the status is enough
-	if coding != "" {
-		f = fault{message: "the reason is unreadable: " + packedWords(coding)}
+	if packed != "" {
+		f = fault{message: "the reason is unreadable: " + packedWords(packed)}
 	}
 	if resp.StatusCode < 400 {
 		f.page, f.message = false, fmt.Sprintf("the server does not answer here, it points to %q; set the base URL to the right place", resp.Header.Get("Location"))
