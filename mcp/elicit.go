@@ -1,12 +1,15 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
+	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -35,7 +38,7 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 		return decline, nil
 	}
 	defer c.waiting.Add(-1)
-	f, why := read(r.Params)
+	f, why := c.forms.read(r.Params)
 	var calls context.Context
 	if why == "" {
 		calls, why = c.mayAsk()
@@ -107,7 +110,7 @@ type form struct {
 }
 
 // read reads a question; why says why nobody is asked.
-func read(p *sdk.ElicitParams) (f form, why string) {
+func (o *forms) read(p *sdk.ElicitParams) (f form, why string) {
 	if p == nil {
 		return f, "it is empty"
 	}
@@ -124,7 +127,7 @@ func read(p *sdk.ElicitParams) (f form, why string) {
 		f.asked.URL = u.String()
 		return f, ""
 	}
-	return f, f.fields(p.RequestedSchema)
+	return f, f.fields(p.RequestedSchema, o)
 }
 
 // property is one field as the protocol has it.
@@ -156,8 +159,8 @@ type choices struct {
 	AnyOf []constant `json:"anyOf"`
 }
 
-// fields reads the fields of a form, in the order of their names.
-func (f *form) fields(schema any) (why string) {
+// fields reads the fields of a form.
+func (f *form) fields(schema any, listed *forms) (why string) {
 	data, err := json.Marshal(schema)
 	var s struct {
 		Properties map[string]property `json:"properties"`
@@ -178,7 +181,7 @@ func (f *form) fields(schema any) (why string) {
 		}
 		f.names = append(f.names, name)
 	}
-	slices.Sort(f.names)
+	f.names = listed.order(f.names)
 	for _, name := range f.names {
 		p := s.Properties[name]
 		field, raw, why := p.field()
@@ -190,6 +193,90 @@ func (f *form) fields(schema any) (why string) {
 		f.raw = append(f.raw, raw)
 	}
 	return ""
+}
+
+// forms are the names of the fields of the latest forms, in the server's order: the SDK decodes a form into
+// a map. Nil: no order is known.
+type forms struct {
+	mu   sync.Mutex
+	last [][]string
+}
+
+// note notes the forms in a message. What only looks like one orders nothing, because no question has it.
+func (o *forms) note(message []byte) {
+	for o != nil {
+		_, after, found := bytes.Cut(message, formKey)
+		var form struct {
+			Properties json.RawMessage `json:"properties"`
+		}
+		d := json.NewDecoder(bytes.NewReader(after))
+		if !found || d.Decode(&form) != nil {
+			return
+		}
+		message = after[d.InputOffset():]
+		o.mu.Lock()
+		o.last = append(o.last[max(0, len(o.last)-maxAsked):], namesOf(form.Properties))
+		o.mu.Unlock()
+	}
+}
+
+// formKey stands before each form of a message.
+var formKey = []byte(`"requestedSchema":`)
+
+// order puts the names of a form's fields in the server's order, or where none is known in that of the alphabet.
+func (o *forms) order(names []string) []string {
+	slices.Sort(names)
+	if o == nil {
+		return names
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, last := range slices.Backward(o.last) {
+		if slices.Equal(slices.Sorted(slices.Values(last)), names) {
+			return slices.Clone(last)
+		}
+	}
+	return names
+}
+
+// namesOf lists the names of an object in their order, each once, as far as there may be so many fields.
+func namesOf(object json.RawMessage) (names []string) {
+	for d := json.NewDecoder(bytes.NewReader(object)); len(names) <= maxFields; {
+		key, err := d.Token()
+		if key == json.Delim('{') {
+			continue
+		}
+		name, ok := key.(string)
+		if skipped := new(json.RawMessage); err != nil || !ok || d.Decode(skipped) != nil {
+			break
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// noting notes the forms of messages as they pass, each of which ends with a byte of its own.
+type noting struct {
+	r     *bufio.Reader // bounds each message
+	end   byte
+	forms *forms
+	left  []byte
+	err   error
+}
+
+// Read is part of io.Reader.
+func (n *noting) Read(p []byte) (int, error) {
+	if len(n.left) == 0 && n.err == nil {
+		n.left, n.err = n.r.ReadBytes(n.end)
+		n.forms.note(n.left)
+	}
+	size := copy(p, n.left)
+	if n.left = n.left[size:]; size > 0 {
+		return size, nil
+	}
+	return 0, n.err
 }
 
 // field is p for a person; raw are the values of its choices.

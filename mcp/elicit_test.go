@@ -1,11 +1,14 @@
 package mcp
 
 import (
+	"bufio"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"codeagent/mcp/inquiry"
@@ -28,18 +31,20 @@ func TestFormBothWays(t *testing.T) {
 	if err := json.Unmarshal(asks, &p); err != nil {
 		t.Fatal(err)
 	}
-	f, why := read(&p)
+	var listed forms
+	listed.note(asks)
+	f, why := listed.read(&p)
 	if why != "" {
 		t.Fatal(why)
 	}
 	want := inquiry.Question{Message: "who␛[2J?", Fields: []inquiry.Field{
-		{Name: "age", Kind: inquiry.Integer, Least: at(0), Most: at(150)}, // its default does not fit
-		{Name: "colour", Kind: inquiry.Choice, Choices: []string{"red", "green"}, Default: "green"},
-		{Name: "many", Kind: inquiry.Choices, Choices: []string{"a", "b", "c"}, Most: at(2), Default: []string{"c", "a"}},
 		{Name: "name", Title: "Name<U+202E>", Kind: inquiry.String, Required: true, Format: "email", Least: at(2), Default: "ada@example.org"},
-		{Name: "odd", Kind: inquiry.String},
+		{Name: "age", Kind: inquiry.Integer, Least: at(0), Most: at(150)}, // its default does not fit
 		{Name: "ratio", Kind: inquiry.Number, Default: 0.5},
 		{Name: "sure", Kind: inquiry.Boolean, Default: true},
+		{Name: "colour", Kind: inquiry.Choice, Choices: []string{"red", "green"}, Default: "green"},
+		{Name: "many", Kind: inquiry.Choices, Choices: []string{"a", "b", "c"}, Most: at(2), Default: []string{"c", "a"}},
+		{Name: "odd", Kind: inquiry.String},
 	}}
 	if diff := cmp.Diff(want, f.asked); diff != "" {
 		t.Error(diff)
@@ -52,5 +57,40 @@ func TestFormBothWays(t *testing.T) {
 		if _, why := f.values(wrong); why == "" {
 			t.Errorf("%v was sent", wrong)
 		}
+	}
+}
+
+// TestFormsHaveAnOrder: the fields come as the server lists them. A form that is not one, or has a name
+// twice, does not stop the reading.
+func TestFormsHaveAnOrder(t *testing.T) {
+	for in, want := range map[string]string{
+		``:                             `a b`,
+		`{"requestedSchema":7}`:        `a b`,
+		`{"requestedSchema":{}}`:       `a b`,
+		`{"requestedSchema":{"pro`:     `a b`,
+		`{"a":"\"requestedSchema\":"}`: `a b`,
+		`{"requestedSchema":{"properties":[1,2]}}`:                                                         `a b`,
+		`{"requestedSchema": {"properties":{"b":{},"a":{},"b":1}}}`:                                        `b a`,
+		`{"requestedSchema":{"properties":{"b":{},"a":{},"c":{}}}}`:                                        `a b`,
+		`[{"requestedSchema":{"properties":{"b":{},"a":{}}}},{"requestedSchema":{"properties":{"c":{}}}}]`: `b a`,
+	} {
+		var listed forms
+		listed.note([]byte(in))
+		if got := strings.Join(listed.order([]string{"b", "a"}), " "); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// TestResultsStayAsTheyAre: a form in the result of a tool is no question, and nothing is added to it.
+func TestResultsStayAsTheyAre(t *testing.T) {
+	const result = `{"structuredContent":{"requestedSchema":{"properties":{"b":{}}}}}`
+	c := &cleaner{r: bufio.NewReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"result":` + result + "}\n")), log: newLogger(nil), forms: &forms{}}
+	got, err := c.next()
+	if err != nil || got == nil {
+		t.Fatal(got, err)
+	}
+	if m, ok := got.(*jsonrpc.Response); !ok || string(m.Result) != result {
+		t.Errorf("%s", m.Result)
 	}
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -83,6 +84,7 @@ type round struct {
 	headers map[string]string
 	signIn  SignIn // nil: no token is sent
 	next    http.RoundTripper
+	forms   *forms // Client.forms
 
 	rate  meter         // of all answers together
 	again *rate.Limiter // of streams that are opened anew: the server says how soon
@@ -128,7 +130,14 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 			resp.Body.Close()
 			return nil, fmt.Errorf("%w: unsupported content type %q", errNoServer, line(kind, maxError))
 		}
-		resp.Body = &body{ReadCloser: resp.Body, round: r, ctx: ctx, stream: stream}
+		bounded, end := &body{ReadCloser: resp.Body, round: r, ctx: ctx, stream: stream}, byte(0) // which JSON does not have
+		if stream {
+			end = '\n'
+		}
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{&noting{r: bufio.NewReader(bounded), end: end, forms: r.forms}, bounded}
 	}
 	return resp, nil
 }

@@ -89,6 +89,7 @@ type Client struct {
 	end     context.CancelFunc
 	tools   atomic.Pointer[[]Tool]
 	over    chan struct{} // closed when the session has ended
+	forms   *forms
 	asking  chan struct{} // holds one while a person is asked
 	waiting atomic.Int32
 
@@ -118,7 +119,7 @@ func OverPipes(ctx context.Context, out io.ReadCloser, in io.WriteCloser, o Opti
 }
 
 func newClient(o Options) *Client {
-	c := &Client{o: o, log: newLogger(o.Log), calls: map[string]*openCall{}, over: make(chan struct{}), asking: make(chan struct{}, 1)}
+	c := &Client{o: o, log: newLogger(o.Log), calls: map[string]*openCall{}, over: make(chan struct{}), forms: &forms{}, asking: make(chan struct{}, 1)}
 	c.ends, c.end = context.WithCancel(context.Background())
 	c.tools.Store(&[]Tool{})
 	return c

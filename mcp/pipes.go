@@ -40,11 +40,13 @@ type pipes struct {
 	out io.ReadCloser
 	in  io.WriteCloser
 	log *logger
+	// forms notes the forms that the server sends.
+	forms *forms
 }
 
 // Connect is part of sdk.Transport.
 func (p *pipes) Connect(context.Context) (sdk.Connection, error) {
-	c := &pipeConn{out: p.out, in: p.in, log: p.log, incoming: make(chan jsonrpc.Message), outgoing: make(chan []byte, maxQueued)}
+	c := &pipeConn{out: p.out, in: p.in, log: p.log, forms: p.forms, incoming: make(chan jsonrpc.Message), outgoing: make(chan []byte, maxQueued)}
 	c.open, c.end = context.WithCancel(context.Background())
 	go c.read()
 	go c.write()
@@ -56,6 +58,7 @@ type pipeConn struct {
 	out      io.ReadCloser
 	in       io.WriteCloser
 	log      *logger
+	forms    *forms
 	incoming chan jsonrpc.Message
 	outgoing chan []byte
 	open     context.Context // until Close
@@ -150,7 +153,7 @@ func (c *pipeConn) read() {
 
 // cleaner reads what the server prints, at the rate of its bytes.
 func (c *pipeConn) cleaner(rate meter) *cleaner {
-	return &cleaner{r: bufio.NewReaderSize(&byteMeter{c.out, rate, c.open}, 64<<10), log: c.log}
+	return &cleaner{r: bufio.NewReaderSize(&byteMeter{c.out, rate, c.open}, 64<<10), log: c.log, forms: c.forms}
 }
 
 // byteMeter counts bytes when they are read, and not with the line that they belong to: one without an
@@ -196,6 +199,7 @@ func (c *pipeConn) refused(m jsonrpc.Message) bool {
 type cleaner struct {
 	r       *bufio.Reader
 	log     *logger
+	forms   *forms
 	dropped int
 	heard   bool // a message has arrived
 }
@@ -215,6 +219,7 @@ func (c *cleaner) next() (jsonrpc.Message, error) {
 		}
 		return nil, err
 	}
+	c.forms.note(data)
 	m, _, fault := rpc.Parse(data)
 	if fault != nil {
 		c.drop(fault.Message + ": " + string(data[:min(len(data), 200)]))
