@@ -137,7 +137,7 @@ type Config struct {
 	WholeAnswers bool
 	// News returns the background commands that have ended since the last call; may be nil.
 	News func() []event.BackgroundEnded
-	// Ahead lets calls run before the model makes them; nil: none does.
+	// Ahead lets calls run ahead, before the model makes them; nil: none do.
 	Ahead *Ahead
 	// Answers are those of earlier sessions; nil: the model answers each message.
 	Answers *Answers
@@ -225,10 +225,10 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	if err != nil {
 		a.emit(started(in))
 	} else {
-		recalls := a.recallable(in, note)
+		recallable := a.recallable(in, note)
 		a.say(in, started)
 		hooked(a, note)
-		if !recalls || !t.recall(ctx, in) {
+		if !recallable || !t.recall(ctx, in) {
 			err = t.work(ctx)
 		}
 	}
@@ -279,7 +279,7 @@ type turn struct {
 	same      rounds
 	failing   repeats
 	ahead     event.Ahead
-	recalls   *answers.Memory // records what this turn reads; nil: its answer is not kept
+	reads     *answers.Memory // records what this turn reads; nil: its answer is not kept
 
 	wishing sync.Mutex
 	wishes  []string // what the model asked for in this turn, in its words; guarded by wishing
@@ -316,7 +316,7 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 	if err := t.spentAll(); err != nil {
 		return false, err
 	}
-	switch err := t.room(ctx); {
+	switch err := t.compactIfFull(ctx); {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case err != nil:
@@ -385,7 +385,7 @@ func (t *turn) goOn(ctx context.Context, ans *answer, calls int) (more bool, err
 
 // ask returns the request for items, of that weight, which is sent now.
 func (a *Agent) ask(items []model.Item, weight int) model.Request {
-	r := a.about(items)
+	r := a.newRequest(items)
 	a.mu.Lock()
 	a.budget.asking(weighFixed(r), weight)
 	a.mu.Unlock()
@@ -402,14 +402,14 @@ func (a *Agent) measure() {
 	if known {
 		return
 	}
-	fixed := weighFixed(a.about(nil))
+	fixed := weighFixed(a.newRequest(nil))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.budget.fixed = fixed
 }
 
-// about returns the request for items.
-func (a *Agent) about(items []model.Item) model.Request {
+// newRequest returns the request for items, with the present settings, instructions and tools.
+func (a *Agent) newRequest(items []model.Item) model.Request {
 	r := model.Request{Model: a.cfg.ModelName, Effort: a.cfg.Effort, CacheKey: a.cfg.CacheKey, MaxOutputTokens: a.cfg.MaxOutputTokens, Items: items, Tools: a.cfg.Tools.Specs(), Blind: a.cfg.Blind}
 	if a.cfg.Instructions != nil {
 		r.Instructions = a.cfg.Instructions()
@@ -434,7 +434,7 @@ func (t *turn) steer(ctx context.Context) bool {
 			continue
 		}
 		any = true
-		t.recalls.Forget()
+		t.reads.Forget()
 		t.agent.say(in, func(in Input) event.Event { return event.Steered{Text: in.item().Said(), Images: in.Shown()} })
 		hooked(t.agent, note)
 	}

@@ -1,19 +1,19 @@
 package agent
 
-// While the model answers, the call that it probably makes next runs ahead, on a draft and at the lowest priority:
+// While the model answers, the agent predicts its next call and runs that ahead, on a draft and at the lowest priority:
 //
-//	the last call of the answer before -> patterns.Step -> Memory.Next -> a call
-//	  | Tools.Plan, Gate.Foresee    a question or a refusal would come, or a hook -> nothing runs
+//	last call of the previous answer -> patterns.Step -> Memory.Next -> predicted call
+//	  | Tools.Plan, Gate.Foresee     it needs a question, is refused, or a hook is set -> nothing runs
 //	  v
 //	Stage.RunAhead -> *tools.Trial
-//	  |  the model's first call      another one, or no call --------------------> dropped
+//	  | first call of the answer     a different call, or none -----------------------> the trial is dropped
 //	  v
-//	its permit -> tools.Trial        another policy, something that it read changed,
-//	  |                              something was refused it --------------------> dropped, and the call runs
+//	its permit -> tools.Trial        the policy is different, a file that the trial read has changed,
+//	  |                              or the sandbox refused the trial something ------> dropped, and the call runs
 //	  v
-//	its result, and its changes kept by the file worker
+//	the trial's result; the file worker keeps its changes
 //
-// The call takes the path of every call (toolcall.go); what ran ahead replaces its run alone.
+// The model's call takes the same path as any other call (toolcall.go). The trial only saves running it.
 
 import (
 	"context"
@@ -32,50 +32,50 @@ import (
 	"codeagent/tools"
 )
 
-// Ahead configures what runs ahead.
+// Ahead configures running calls ahead.
 type Ahead struct {
 	Memory *patterns.Memory
-	// After is how long the model has to take before a call begins to run ahead.
+	// After is how long the model must take to answer before a call runs ahead.
 	After time.Duration
-	// Writes: commands that may change files run ahead too.
+	// Writes: commands that may change files also run ahead.
 	Writes bool
 	// Skill returns the name of the skill that a call reads, or "".
 	Skill func(approvals.Action) string
 }
 
-// before is what the next call follows.
+// before is what happened before the next call: the basis of the prediction.
 type before struct {
-	step  patterns.Step
-	skill string
+	step  patterns.Step // the last call of the previous answer
+	skill string        // the last skill that was read
 }
 
-// ahead is one call that runs ahead. nil: no call does.
+// ahead is one call that runs ahead; nil: none does.
 type ahead struct {
 	preview
 	turn  *turn
 	call  model.ToolCall
-	took  time.Duration
+	took  time.Duration // how long the call usually takes
 	group errgroup.Group
 	done  chan struct{} // closed when the run has ended
 
-	// since is when the call began to wait for the run, hidden what that saved, less than 0 if it was in vain. The call
-	// sets them.
+	// The model's call sets these three. since is when it began to wait for the run. hidden is the time that the run
+	// saved, or, below 0, the time that the call waited in vain. used: the call used the trial.
 	since  time.Time
 	hidden time.Duration
 	used   bool
 
-	// These are guarded by preview.mu.
+	// Guarded by preview.mu:
 	action   approvals.Action
-	from, to time.Time // when it ran; zero: not yet
+	from, to time.Time // when the run began and ended; zero: not yet
 }
 
-// begin starts the call that is expected next, if there is one. end joins it.
+// begin predicts the next call and starts to run it ahead; nil: nothing is predicted. learn waits for its end.
 func (t *turn) begin(ctx context.Context) *ahead {
 	a := t.agent
-	if a.cfg.Ahead == nil || a.parent != nil || t.recalls != nil || a.before.step.Kind == "" || a.cfg.Hooks.Has(hooks.BeforeTool) {
+	if a.cfg.Ahead == nil || a.parent != nil || t.reads != nil || a.before.step.Kind == "" || a.cfg.Hooks.Has(hooks.BeforeTool) {
 		return nil
 	}
-	tool, arguments, took, most, ok := a.cfg.Ahead.Memory.Next(a.before.step, a.before.skill)
+	tool, arguments, took, allowed, ok := a.cfg.Ahead.Memory.Next(a.before.step, a.before.skill)
 	if !ok {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (t *turn) begin(ctx context.Context) *ahead {
 	ctx, h.stop = context.WithCancel(ctx)
 	h.group.Go(func() error {
 		defer close(h.done)
-		_ = contain(func() error { return h.run(ctx, most) }) // as if nothing had been
+		_ = contain(func() error { return h.run(ctx, allowed) }) // after an error or a panic, the call runs as usual
 		return nil
 	})
 	return h
@@ -91,7 +91,8 @@ func (t *turn) begin(ctx context.Context) *ahead {
 
 var errNotAhead = errors.New("it cannot run ahead")
 
-func (h *ahead) run(ctx context.Context, most time.Duration) error {
+// run waits for Ahead.After, then runs the call on a draft, for no longer than allowed.
+func (h *ahead) run(ctx context.Context, allowed time.Duration) error {
 	cfg := h.turn.agent.cfg
 	select {
 	case <-time.After(cfg.Ahead.After):
@@ -103,20 +104,20 @@ func (h *ahead) run(ctx context.Context, most time.Duration) error {
 		return err
 	}
 	action := planned.Action()
-	known := action
-	known.Independent = false
+	unclaimed := action
+	unclaimed.Independent = false // for Shares, which would believe the model's claim
 	policy, ok := cfg.Gate.Foresee(action)
-	if !ok || !cfg.Ahead.Writes && !known.Shares() || !cfg.Stage.CanRunAhead(planned) {
+	if !ok || !cfg.Ahead.Writes && !unclaimed.Shares() || !cfg.Stage.CanRunAhead(planned) {
 		return errNotAhead
 	}
 	h.mu.Lock()
-	if h.over { // the call came first
+	if h.over { // the model's call came first
 		h.mu.Unlock()
 		return errNotAhead
 	}
 	h.action, h.from = action, time.Now()
 	h.mu.Unlock()
-	trial, err := cfg.stage().RunAhead(ctx, planned, policy, most)
+	trial, err := cfg.stage().RunAhead(ctx, planned, policy, allowed)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.to = time.Now(); h.over {
@@ -127,23 +128,23 @@ func (h *ahead) run(ctx context.Context, most time.Duration) error {
 	return err
 }
 
-// meets compares the first call of the answer. Another one ends the run.
-func (h *ahead) meets(c model.ToolCall) {
+// compare ends the run if c, the first call of the answer, is a different call.
+func (h *ahead) compare(c model.ToolCall) {
 	if h != nil && (c.Name != h.call.Name || !patterns.Same(c.Arguments, h.call.Arguments)) {
-		h.leave()
+		h.drop()
 	}
 }
 
-// leave drops the run while other things go on.
-func (h *ahead) leave() {
+// drop ends the run and drops its trial, without waiting for that.
+func (h *ahead) drop() {
 	h.group.Go(func() error {
 		h.end(false)
 		return nil
 	})
 }
 
-// take returns what ran of c; nil if c has to run. It waits for the end of the run if that saves time.
-func (h *ahead) take(ctx context.Context, c *toolCall) *tools.Trial {
+// claim returns the trial for c, or nil if c has to run. It waits for the end of the run if that saves time.
+func (h *ahead) claim(ctx context.Context, c *toolCall) *tools.Trial {
 	if h == nil || c.own || c.model.Name != h.call.Name || !patterns.Same(c.model.Arguments, h.call.Arguments) {
 		return nil
 	}
@@ -151,12 +152,12 @@ func (h *ahead) take(ctx context.Context, c *toolCall) *tools.Trial {
 	action, from := h.action, h.from
 	h.mu.Unlock()
 	if from.IsZero() {
-		return h.end(false) // it does not begin any more
+		return h.end(false) // the run has not begun, and now it will not
 	}
 	h.since = time.Now()
-	left := h.took*5/4 - time.Since(from) // on a draft it takes a little longer
+	left := h.took*5/4 - time.Since(from) // a run on a draft takes a little longer
 	if left >= h.took {
-		left = 0
+		left = 0 // running c is as fast
 	}
 	left = max(left, h.took/10)
 	late := time.NewTimer(left)
@@ -172,10 +173,11 @@ func (h *ahead) take(ctx context.Context, c *toolCall) *tools.Trial {
 	return trial
 }
 
-// kept notes that the call used the run.
-func (h *ahead) kept() { h.used, h.hidden = true, h.took-time.Since(h.since) }
+// markUsed records that the call used the trial.
+func (h *ahead) markUsed() { h.used, h.hidden = true, h.took-time.Since(h.since) }
 
-// learn ends what ran ahead of the calls of b, and learns from them. whole: the answer was complete.
+// learn ends the run ahead of b, and records which call followed the previous answer. whole: the answer of b was
+// complete; otherwise nothing is learned from it.
 func (b *batch) learn(whole bool) {
 	a, h, wasted := b.turn.agent, b.ahead, time.Duration(0)
 	if a.cfg.Ahead == nil || a.parent != nil {
@@ -183,8 +185,8 @@ func (b *batch) learn(whole bool) {
 	}
 	if h != nil {
 		ended := time.Now()
-		h.leave()
-		_ = h.group.Wait() // it is stopped
+		h.drop()
+		_ = h.group.Wait() // soon, since the run is stopped
 		use := &b.turn.ahead
 		use.Hidden += h.hidden - time.Since(ended)
 		switch {
@@ -220,7 +222,7 @@ func (b *batch) learn(whole bool) {
 	}
 }
 
-// step describes c to the patterns.
+// step describes c for package patterns.
 func (c *toolCall) step() patterns.Step {
 	r := patterns.Ran{Tool: c.model.Name, Arguments: c.model.Arguments, Failed: c.result.Failed, Text: c.ran.Text}
 	if c.action.Kind == word.KindCommand {

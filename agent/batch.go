@@ -48,7 +48,7 @@ func newBatch(ctx context.Context, t *turn) *batch {
 func (b *batch) start(mc model.ToolCall) {
 	c := &toolCall{turn: b.turn, model: mc, done: make(chan struct{})}
 	if len(b.calls) == 0 {
-		b.ahead.meets(mc)
+		b.ahead.compare(mc)
 		c.ahead = b.ahead
 	}
 	earlier := b.calls

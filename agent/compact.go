@@ -19,8 +19,8 @@ import (
 //
 // The model writes the summary, and the agent adds its own facts (digest.go). The tail
 // stays word for word. It begins at a message, so that no call is separated from its result,
-// and no thinking from its call. Results that the model has not seen are always part of the
-// tail; each is cut if they are too long together.
+// and no thinking from its call. The tail includes all results that the model has not seen. If
+// these are too long together, each is cut.
 
 // How compaction can fail.
 var (
@@ -32,13 +32,13 @@ var (
 	ErrLongMessage = errors.New("this message alone is too long for the model")
 	ErrSmallModel  = errors.New("codeagent's instructions and tools alone are longer than the model takes")
 	errLonger      = fmt.Errorf("%w: a summary would be no shorter", ErrNothing)
-	// ErrSmallServer, ErrLargeImages: the server bounds requests in bytes (HTTP 413).
+	// ErrSmallServer and ErrLargeImages follow HTTP 413: the server limits the bytes of a request.
 	ErrSmallServer = errors.New("the server, or a proxy before it, takes only requests that are smaller than the instructions and tools of codeagent: raise its limit (nginx: client_max_body_size), or ask another provider")
 	ErrLargeImages = errors.New("the images of this message are too large for the server, or for a proxy before it: send fewer of them, or smaller ones")
 )
 
-// mostTail is the most of the conversation that stays word for word, mostSaid the most
-// of the user's earlier messages, in tokens.
+// mostTail bounds the tail. mostSaid bounds the user's earlier messages that the summary repeats.
+// Both are in tokens.
 const (
 	mostTail = 20_000
 	mostSaid = 8_000
@@ -47,7 +47,7 @@ const (
 // Compact asks the model for a summary, which replaces everything except the end of the
 // conversation. focus is what the summary must keep above all; it may be empty. No turn
 // runs meanwhile. The error is ErrBusy, ErrNothing, ErrTooLong, the context's cause or a
-// *model.Error; then nothing was changed.
+// *model.Error. After an error the conversation is unchanged.
 func (a *Agent) Compact(ctx context.Context, focus string) (event.Compacted, error) {
 	if !a.turning.TryLock() {
 		return event.Compacted{}, ErrBusy
@@ -61,14 +61,14 @@ func (a *Agent) Compact(ctx context.Context, focus string) (event.Compacted, err
 type compaction struct {
 	reason word.CompactReason
 	focus  string
-	// strict keeps less as the tail; whole keeps not even the results that the model has not
-	// seen, if nothing else can be shortened.
+	// strict makes the tail shorter. whole leaves no tail, not even of results that the model has
+	// not seen, if nothing else can be shortened.
 	strict, whole bool
 }
 
-// from returns where the tail of items begins.
-func (c compaction) from(items []model.Item, b budget) int {
-	most, unseen := c.tail(b), unread(items)
+// tailStart returns the index in items where the tail begins.
+func (c compaction) tailStart(items []model.Item, b budget) int {
+	most, unseen := c.mostResults(b), unread(items)
 	from := min(tailOf(items, min(b.weight(mostTail), most/2, b.items/4), most), unseen)
 	if from <= 1 && c.reason == word.CompactFull {
 		from = unseen // the tail itself is too long
@@ -79,8 +79,8 @@ func (c compaction) from(items []model.Item, b budget) int {
 	return from
 }
 
-// tail returns the most weight of the results in the tail.
-func (c compaction) tail(b budget) int {
+// mostResults returns how much the results in the tail may weigh together.
+func (c compaction) mostResults(b budget) int {
 	if c.strict {
 		return b.room() / 8
 	}
@@ -89,7 +89,7 @@ func (c compaction) tail(b budget) int {
 
 func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, model.Usage, error) {
 	items, b := a.now()
-	from := c.from(items, b)
+	from := c.tailStart(items, b)
 	if from <= 1 {
 		return event.Compacted{}, model.Usage{}, ErrNothing
 	}
@@ -127,9 +127,9 @@ func (a *Agent) replace(from int, text string, c compaction) (summary string, er
 		return "", errLonger
 	}
 	a.digest = known
-	a.items = append([]model.Item{item}, a.cutResults(a.items[from:], c.tail(a.budget))...)
+	a.items = append([]model.Item{item}, a.cutResults(a.items[from:], c.mostResults(a.budget))...)
 	for i := range a.items[1:] {
-		a.items[1+i].Carried = onlyDone(a.items[1+i].Carried) // known contains the rest
+		a.items[1+i].Carried = onlyDone(a.items[1+i].Carried) // the summary has the other facts
 	}
 	a.budget.items = weighAll(a.items)
 	now := a.items[:len(a.items):len(a.items)]
@@ -143,9 +143,9 @@ func (a *Agent) replace(from int, text string, c compaction) (summary string, er
 // mostAsked bounds the requests for one summary.
 const mostAsked = 5
 
-// summarise asks the model for a summary of items. The first request has the items
-// unchanged, because the provider has cached most of them. If they are too long, it has what
-// fits, and after each refusal half as much.
+// summarise asks the model for a summary of items. The first request contains the items
+// unchanged, because the provider has cached most of them. If they are too long, it contains as
+// much as fits, and each request after a refusal half as much.
 func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction) (string, model.Usage, error) {
 	var usage model.Usage
 	var last error
@@ -161,7 +161,7 @@ func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction)
 			most /= 2
 		}
 		whole = false
-		text, used, err := a.written(ctx, append(slices.Clip(shown), prompt))
+		text, used, err := a.answerText(ctx, append(slices.Clip(shown), prompt))
 		usage = usage.Add(used)
 		switch {
 		case err == nil && text != "":
@@ -177,8 +177,8 @@ func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction)
 	return "", usage, fmt.Errorf("%w: %w", ErrTooLong, last)
 }
 
-// written returns the text of the model's answer to items. Calls in it are not run.
-func (a *Agent) written(ctx context.Context, items []model.Item) (string, model.Usage, error) {
+// answerText returns the text of the model's answer to items. It ignores calls.
+func (a *Agent) answerText(ctx context.Context, items []model.Item) (string, model.Usage, error) {
 	var text strings.Builder
 	var usage model.Usage
 	for delta, err := range a.cfg.Model.Stream(ctx, a.ask(items, weighAll(items))) {
@@ -207,28 +207,28 @@ func contextFull(err error) bool {
 	return errors.As(err, &e) && e.Kind == model.ContextFull
 }
 
-// mostFull is how often in a row a request is shortened after it was refused as too long.
+// mostFull is how often in a row the agent shortens a request that was refused as too long.
 const mostFull = 2
 
-// mostFutile is how many compactions in a row may make no progress. A compaction after which
-// leastRounds rounds of calls fit counts as progress: a model that polls may repeat itself.
+// mostFutile is how many compactions in a row may make no progress. If leastRounds rounds of
+// calls fit after a compaction, it made progress even if they repeat: a model may poll.
 const (
 	mostFutile  = 2
 	leastRounds = 4
 )
 
-// room compacts if the context is nearly full. A failure does not end the turn, since the
-// request may still fit. The error is ErrCrowded.
-func (t *turn) room(ctx context.Context) error {
+// compactIfFull compacts the conversation if the context is nearly full. If that fails, the turn
+// continues, since the request may still fit. The only error is ErrCrowded.
+func (t *turn) compactIfFull(ctx context.Context) error {
 	a := t.agent
-	// A new message is not summarised: if it alone is too long the provider refuses it.
+	// A summary does not shorten a new message. If that alone is too long, the provider will refuse it.
 	if items, b := a.now(); !b.full() || weighAll(said(items)) > b.room() {
 		return nil
 	}
-	_, usage, err := a.compact(ctx, compaction{reason: word.CompactNear}) // the event Compacted has the reason
+	_, usage, err := a.compact(ctx, compaction{reason: word.CompactNear}) // the event Compacted reports the error
 	t.add(usage)
 	if err != nil && !errors.Is(err, errLonger) && !errors.Is(err, ErrTooLong) {
-		return nil // not an error about the length of the conversation
+		return nil // the error is not about the length of the conversation
 	}
 	_, b := a.now()
 	if b.over() || t.since < leastRounds && t.same.last != "" && t.same.last == t.compacted {
@@ -252,7 +252,7 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 	a.mu.Lock()
 	a.budget.refused()
 	a.mu.Unlock()
-	if items, _ := a.now(); items[len(items)-1].Kind.Answers() { // this error ended a started answer
+	if items, _ := a.now(); items[len(items)-1].Kind.Answers() { // the error came in the middle of an answer
 		a.append(model.Item{Kind: model.Note, Text: "[That answer is incomplete: the context was full.]"})
 	}
 	large := tooLarge(refused)
@@ -279,14 +279,14 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 	return false, fmt.Errorf("%w; %w", refused, err)
 }
 
-// tooMuch returns the error for a refused request that no summary can shorten enough: the
-// user's message, or instructions and tools, are too long by themselves. It is nil if a
-// summary may help. large: the request had too many bytes.
+// tooMuch returns the error for a refused request that no summary can shorten enough, because the
+// user's message alone, or instructions and tools alone, are too long; nil: a summary may help.
+// large: the server refused the size in bytes.
 func (a *Agent) tooMuch(large bool) error {
 	items, b := a.now()
 	message := said(items)
 	weight := weighAll(message)
-	only := weight >= b.items // the conversation is this message only
+	only := weight >= b.items // nothing comes before this message
 	switch {
 	case large && slices.ContainsFunc(message, hasImages):
 		return ErrLargeImages
@@ -305,21 +305,21 @@ func (a *Agent) tooMuch(large bool) error {
 	return fmt.Errorf("%w (about %s tokens): shorten it, or save it to a file and name that file instead", ErrLongMessage, about)
 }
 
-// tooLarge reports whether a server or proxy refused a request for its size in bytes,
-// most of which are images.
+// tooLarge reports whether a server or proxy refused a request for its size in bytes. Images
+// usually make up most of that.
 func tooLarge(err error) bool {
 	var e *model.Error
 	return errors.As(err, &e) && e.Status == 413
 }
 
-// cutUnread cuts the results that the model has not seen, after a request with them was
-// refused, at least by half. It reports whether that made them shorter.
+// cutUnread cuts the results that the model has not seen to half of their weight or less, after a
+// request with them was refused. It reports whether that made them shorter.
 func (a *Agent) cutUnread(c compaction) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	from := unread(a.items)
 	unseen := a.items[from:]
-	less := a.cutResults(unseen, min(c.tail(a.budget), weighAll(unseen)/2))
+	less := a.cutResults(unseen, min(c.mostResults(a.budget), weighAll(unseen)/2))
 	if weighAll(less) >= weighAll(unseen) {
 		return false
 	}

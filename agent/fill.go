@@ -33,7 +33,7 @@ func (a *Agent) Fill() (Fill, error) {
 	}
 	defer a.turning.Unlock()
 	items, b := a.now()
-	r := a.about(items)
+	r := a.newRequest(items)
 	f := Fill{Limit: b.limit, Reserve: b.reserve, Assumed: b.known == 0}
 	ours, theirs := prompts.Parts(r.Instructions)
 	f.System, f.Instructions = weighText(ours), weighText(theirs)
@@ -52,7 +52,7 @@ func (a *Agent) Fill() (Fill, error) {
 			f.Conversation += weigh(i)
 		}
 	}
-	if from := (compaction{reason: word.CompactAsked}).from(items, b); from > 1 {
+	if from := (compaction{reason: word.CompactAsked}).tailStart(items, b); from > 1 {
 		f.Gain = weighAll(items[:from])
 	}
 	for _, n := range []*int{&f.System, &f.Instructions, &f.Tools, &f.Servers, &f.Results, &f.Conversation, &f.Gain} {

@@ -1,13 +1,15 @@
 package agent
 
-// The first message of a session may have been answered before:
+// An earlier session may have answered the first message of this one:
 //
-//	Turn -> recall -> Memory.Find      another scope or text, something that was read has changed -> the model works
-//	  | a hit                            | each call: Looked, or Forget if it does more than read
-//	  v                                  v
-//	the answer, event.EarlierAnswer    the turn ended well -> Memory.Keep
+//	Turn -> recall -> Memory.Find
+//	  |                 a miss: no such text in this scope, or a file behind the answer has changed
+//	  | a hit             |
+//	  v                   v
+//	earlier answer,     the model works; each call: Looked, or Forget if it does more than read;
+//	EarlierAnswer       if the turn ends well: Memory.Keep
 //
-// No tool runs for a hit, and it grants nothing.
+// After a hit no tool runs, and nothing is granted.
 
 import (
 	"context"
@@ -19,36 +21,38 @@ import (
 	"codeagent/model"
 )
 
-// Answers are those of earlier sessions.
+// Answers configures the use of answers from earlier sessions.
 type Answers struct {
 	Memory *answers.Memory
-	// Scope returns that of the session with these instructions; without a Model nothing is kept.
+	// Scope returns the scope of a session with these instructions. If it has no Model, nothing is looked up or kept.
 	Scope func(instructions string) answers.Scope
 }
 
-// recallable reports whether in is a first message that says all that the model gets.
+// recallable reports whether in may have an earlier answer: it is the session's first message, the user wrote it, and
+// the model gets only its text, without images, notes or web search.
 func (a *Agent) recallable(in Input, note string) bool {
 	return a.cfg.Answers != nil && a.parent == nil && !a.cfg.Search && len(a.History()) == 0 && note == "" && len(in.Images)+len(in.Notes) == 0 && !in.Foreign
 }
 
-// recall answers in as an earlier session did, or has the turn record what it reads; false: the model has to answer.
+// recall answers in as an earlier session did. If it returns false, the model must answer; the turn then records what
+// it reads, for keepAnswer.
 func (t *turn) recall(ctx context.Context, in Input) bool {
 	a := t.agent
-	if a.cfg.Tools.Ready(ctx) != nil { // the instructions name them
+	if a.cfg.Tools.Ready(ctx) != nil { // the instructions name the tools
 		return false
 	}
-	r := a.about(nil)
-	r.CacheKey = "" // of this session
+	r := a.newRequest(nil)
+	r.CacheKey = "" // it differs between sessions
 	instructions, err := json.Marshal(r)
 	scope := a.cfg.Answers.Scope(string(instructions))
 	if err != nil || scope.Model == "" {
 		return false
 	}
 	hit, ok := a.cfg.Answers.Memory.Find(ctx, scope, in.Text, in.Again)
-	if t.recalls = a.cfg.Answers.Memory; !ok || ctx.Err() != nil {
+	if t.reads = a.cfg.Answers.Memory; !ok || ctx.Err() != nil {
 		return false
 	}
-	t.recalls, t.answer = nil, hit.Answer
+	t.reads, t.answer = nil, hit.Answer
 	a.append(model.Item{Kind: model.Assistant, Text: hit.Answer})
 	a.append(model.Item{Kind: model.Note, Text: "[That answer is from an earlier session. The files that were read for it are unchanged.]"})
 	a.emit(event.MessageFinished{Text: hit.Answer})
@@ -56,11 +60,11 @@ func (t *turn) recall(ctx context.Context, in Input) bool {
 	return true
 }
 
-// keepAnswer keeps the answer of a turn that ended well.
+// keepAnswer keeps the turn's answer for later sessions, if the turn ended well and nothing was refused.
 func (t *turn) keepAnswer(ctx context.Context, outcome word.TurnOutcome, refused []event.Refusal) {
 	if outcome == word.TurnDone && len(refused) == 0 {
-		t.recalls.Keep(ctx, t.answer)
+		t.reads.Keep(ctx, t.answer)
 	} else {
-		t.recalls.Forget()
+		t.reads.Forget()
 	}
 }

@@ -154,11 +154,11 @@ func (c *toolCall) decided(ctx context.Context, asks []string) (tools.Result, er
 		}
 		if err == nil {
 			if question == nil {
-				c.trial = c.ahead.take(ctx, c)
+				c.trial = c.ahead.claim(ctx, c)
 			}
 			held = c.holder(ctx)
 			if res, err = c.run(ctx, permit, out, held); res.Kept && question == nil {
-				c.ahead.kept()
+				c.ahead.markUsed()
 			}
 		}
 		refusal, refused := approvals.AsRefusal(err)
@@ -211,7 +211,7 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 	cfg := c.turn.agent.cfg
 	stage := cfg.stage()
 	out.base = out.end
-	stage.Output, stage.Stream, stage.Looked = out.sink, out.of, c.turn.recalls.Looked
+	stage.Output, stage.Stream, stage.Looked = out.sink, out.of, c.turn.reads.Looked
 	stage.Trial, c.trial = c.trial, nil
 	defer stage.Trial.Drop()
 	if held != nil {
@@ -319,7 +319,7 @@ func (c *toolCall) refusedAtOnce(err error) {
 // was reported can be lost.
 func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) model.Item {
 	if err != nil || !tools.OnlyReads(c.planned) {
-		c.turn.recalls.Forget()
+		c.turn.reads.Forget()
 	}
 	text, events := c.report(ctx, res, err)
 	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed || err != nil, Carried: c.carried(text, events)}
