@@ -93,6 +93,17 @@ type user struct {
 	home, work, bin, out string
 }
 
+// apart moves codeagent's programs out of the workspace: without a broker none may hold them.
+func (u user) apart(t *testing.T) user {
+	t.Helper()
+	bin := u.home + "/bin"
+	if err := os.Rename(u.bin, bin); err != nil {
+		t.Fatal(err)
+	}
+	u.bin = bin
+	return u
+}
+
 // eachUser runs f as root and as an ordinary user, outside CI as one of them in turn; without root
 // only as the current user.
 func eachUser(t *testing.T, f func(t *testing.T, u user)) {

@@ -37,7 +37,7 @@ func TestBwrap(t *testing.T) {
 		{"no kind", "", []string{"-cbackends.old={}", "--backend", "old"}, 2, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			u := newUser(t, "user", attack.PlainUser)
+			u := newUser(t, "user", attack.PlainUser).apart(t)
 			report := u.out + "/report.json"
 			cmd := u.codeagent(append(append([]string{"sandbox", "--report", report}, row.flags...), "--", "/bin/bash", "-c", script)...)
 			if row.path != "" {
@@ -61,7 +61,7 @@ func TestBwrap(t *testing.T) {
 			}
 		})
 	}
-	u := newUser(t, "user", attack.PlainUser)
+	u := newUser(t, "user", attack.PlainUser).apart(t)
 	if r := run1(t, u.codeagent("doctor", "-cbackends.old.kind=bwrap")); !strings.Contains(r.stdout, "backend   old (bwrap): works: bwrap, seccomp") {
 		t.Errorf("%v", r)
 	}
@@ -80,6 +80,7 @@ r`
 func TestBackendOfServer(t *testing.T) {
 	t.Parallel()
 	eachUser(t, func(t *testing.T, u user) {
+		u = u.apart(t)
 		for _, c := range []struct {
 			backend string
 			flags   []string

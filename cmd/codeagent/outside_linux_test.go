@@ -41,12 +41,7 @@ func TestOutsideQuestionsShowWhatTheSessionMade(t *testing.T) {
 			t.Error("the payload ran outside")
 		}
 		u.put(t, map[string]string{"home/.config/codeagent/config.toml": "[sandbox]\nbackend = \"bwrap\"\n"})
-		// Without a broker no workspace may hold codeagent's own programs.
-		bin := u.home + "/bin"
-		if err := os.Rename(u.bin, bin); err != nil {
-			t.Fatal(err)
-		}
-		u.bin = bin
+		u = u.apart(t)
 		if r := u.play(t, "do it", payload[1], payload[3]); !strings.Contains(r.stderr, "commands made the repository "+u.work+"/.git") {
 			t.Errorf("a later session in another backend: %v", r)
 		}
