@@ -24,7 +24,7 @@ type promptParams struct {
 // embeddedMost bounds the text of one embedded resource, in bytes.
 const embeddedMost = 1 << 20
 
-// block is a content block. Members that only describe it, such as annotations, are not read, so
+// block is a content block. Members that only describe it, such as annotations, are ignored, so
 // that a fault in them does not make the prompt invalid.
 type block struct {
 	Type     string  `json:"type"`
@@ -39,7 +39,7 @@ type block struct {
 	} `json:"resource"`
 }
 
-// message reads the prompt. A block of an unsupported type is an error: if it were left out, the
+// message converts the prompt. A block of an unsupported type is an error: if it were left out, the
 // user would believe that the model sees it.
 func (p promptParams) message(ctx context.Context) (Message, *Error) {
 	var in Message
@@ -70,7 +70,8 @@ func (p promptParams) message(ctx context.Context) (Message, *Error) {
 	return in, nil
 }
 
-// add adds a block to the message, an image at once. It returns what the block says in words.
+// add reads a block. It appends an image to in.Images and returns ""; for any other block it returns
+// the text for the model.
 func (in *Message) add(ctx context.Context, b block) (string, error) {
 	switch r := b.Resource; {
 	case b.Type == "text" && b.Text != nil:
@@ -110,8 +111,8 @@ func (in *Message) addImage(ctx context.Context, data, name string) error {
 // nameMost bounds the name of a resource, in bytes.
 const nameMost = 4 << 10
 
-// linked names a resource that the model can read by itself. The name is made one line: a file's name
-// may contain line breaks, which could pass for text of the user.
+// linked returns the text for a link to a resource, which the model can read by itself. It is one
+// line: text after a line break in a file's name could pass for the user's.
 func linked(uri string, name *string) string {
 	where := place(uri)
 	out := "@" + where
@@ -121,8 +122,8 @@ func linked(uri string, name *string) string {
 	return visible.Line(short.Bound(out, 2*nameMost))
 }
 
-// embedded puts the text of a resource between tags that name its source. The closing tag does not
-// occur in the text: a file could otherwise close it early, and the rest would pass for the user's words.
+// embedded puts the text of a resource between tags that name its source. If the text contains the
+// closing tag, another tag is used: otherwise the rest of the text could pass for the user's.
 func embedded(where, text string) string {
 	if len(text) > embeddedMost {
 		text = short.Head(text, embeddedMost) + fmt.Sprintf("\n[%s more are left out]", short.Size(int64(len(text)-embeddedMost)))
@@ -134,8 +135,8 @@ func embedded(where, text string) string {
 	return fmt.Sprintf("<%s path=%q>\n%s\n</%s>", tag, short.Bound(where, nameMost), text, tag)
 }
 
-// place is the path of a file's URI, and any other URI as it is. The fragment, which names lines
-// in some editors, stays.
+// place returns the path in a file URI, with the fragment, by which some editors name lines. It
+// returns any other URI unchanged.
 func place(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {

@@ -22,8 +22,8 @@ type fetchURLArguments struct {
 	Justification string `json:"justification,omitempty" jsonschema:"One sentence for the user: why this page is needed. They decide by it whether its host is reached."`
 }
 
-// Fetcher gets pages; the implementation is *egress.Fetcher. Its errors contain no text of
-// a server, since they are shown outside the frame.
+// Fetcher fetches pages; the implementation is *egress.Fetcher. Its errors are shown outside the
+// frame that marks untrusted text, so they contain no text from a server.
 type Fetcher interface {
 	Fetch(ctx context.Context, p sandbox.Policy, a egress.Address) (egress.Page, error)
 }
@@ -79,6 +79,6 @@ func (t *fetchURLTool) run(ctx context.Context, p sandbox.Policy, s Stage, addre
 	return r.result(a.Offset), nil
 }
 
-// plainly returns an error on one line. The text is egress's own, but host names in it may
-// be a server's.
+// plainly returns an error as one line of visible characters. Its text is from egress, but a server
+// may have chosen the host names in it.
 func plainly(err error) string { return strings.TrimRight(oneLine(webtext.Visible(err.Error())), ".") }

@@ -9,7 +9,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// Rules returns the narrowest rules that answer q, or why no rule should.
+// Rules returns the narrowest rules that would answer q in future, or the reason why it has no such
+// rules.
 func Rules(q Request, mode decide.Mode) (list []*rules.Rule, why string) {
 	gr, a := q.Grant, q.Action
 	switch {
@@ -54,13 +55,14 @@ func RulesText(list []*rules.Rule, project string) string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// Sentence says what the rules of Project decide; "": they cannot be read.
+// Sentence describes in words what the rules of Project decide; "": the rules are invalid.
 func (l Lasting) Sentence() string {
 	list, _ := rules.Parse("rule", []byte(l.Project), "")
 	return rules.Sentence(list, func(path string) string { return path })
 }
 
-// toolRule returns the rule that answers a question about a call in the future, or why not.
+// toolRule returns the rule that allows calls of the same tool of a server in future, or the reason
+// why there is none.
 func toolRule(c *decide.ServerCall, gr sandbox.Grant) ([]*rules.Rule, string) {
 	switch {
 	case !gr.Empty():

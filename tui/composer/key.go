@@ -5,19 +5,21 @@ import (
 	"codeagent/tui/part"
 )
 
-// What a key wants of the screen, beside part.Act for an action that is not the composer's.
+// What Key can ask of the screen. Any other action that is not the composer's is a part.Act.
 type (
-	// Edge is Up (-1) or Down at the first or last row. History recalls a message by it, unless the
-	// screen has a message of its own to show; Own: the text is one of the history already.
+	// Edge is the key Up in the first row (By is -1) or Down in the last row (+1). The screen then
+	// calls History, or takes back a message that waits to be sent. Own: the composer already shows
+	// a message of the history.
 	Edge struct {
 		By  int
 		Own bool
 	}
-	// Leave is the key that deletes a character, in an empty message.
+	// Leave is the key keys.Leave in an empty message. In any other message it deletes a character.
 	Leave struct{}
 )
 
-// Key takes a key for the message, in w columns. What it does not do itself it returns.
+// Key applies a key to the message, which is w columns wide. If the screen has to act on the key, Key
+// returns how; otherwise nil.
 func (c *Composer) Key(k keys.Key, table *keys.Table, w int) part.Intent {
 	if s := keys.Typed(k); s != "" {
 		if c.Normal() {
@@ -31,9 +33,9 @@ func (c *Composer) Key(k keys.Key, table *keys.Table, w int) part.Intent {
 	by := map[keys.Action]int{keys.Up: -1, keys.Down: 1}[do]
 	switch {
 	case do == keys.Backspace && c.Normal():
-		do = keys.Left // what deletes only moves, as in vi
+		do = keys.Left // Backspace only moves the cursor, as in vi
 	case do == keys.Earlier && c.Normal():
-		do = keys.Redo // as in vi
+		do = keys.Redo // in vi, the same key is redo
 	case do == keys.LineStart && c.Empty():
 		do = keys.Top
 	case do == keys.LineEnd && c.Empty():

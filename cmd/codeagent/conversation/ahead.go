@@ -16,11 +16,11 @@ import (
 	"codeagent/sandbox"
 )
 
-// runsAfter is how long a model takes before a call runs ahead of it: about as long as a run that nothing uses delays the
-// call. So that costs nothing with a model that answers at once, and at most doubles the time of any other.
-const runsAfter = 50 * time.Millisecond
+// aheadDelay is how long the model must take to answer before a call runs ahead. An unused run delays the model's own
+// call by about as long. So a model that answers at once loses nothing, and another one waits at most twice as long.
+const aheadDelay = 50 * time.Millisecond
 
-// ahead is what the agent runs ahead of the model; nil: nothing.
+// ahead returns how the agent runs calls ahead of the model; nil: it runs none.
 func (ses *Session) ahead() *agent.Ahead {
 	ws := ses.Workspace
 	mode := ws.Config.Patterns
@@ -44,15 +44,16 @@ func (ses *Session) ahead() *agent.Ahead {
 		return book
 	})
 	ws.AtClose(func() error {
-		if !ses.folds {
+		if !ses.foldDue {
 			return nil
 		}
 		return ws.FoldPatterns(context.Background(), "")
 	})
-	return &agent.Ahead{Memory: ses.memory, After: runsAfter, Writes: mode == "drafts", Skill: skill}
+	return &agent.Ahead{Memory: ses.memory, After: aheadDelay, Writes: mode == "drafts", Skill: skill}
 }
 
-// keepLearned adds what was learned to the journal, in a session that is kept.
+// keepLearned writes what the session has learned since the last call to the journal. It writes nothing if the session
+// itself is not recorded.
 func (ses *Session) keepLearned() {
 	if ses.memory == nil {
 		return
@@ -62,8 +63,8 @@ func (ses *Session) keepLearned() {
 		return
 	}
 	fold, err := workspace.NotePatterns(ses.Workspace.Paths, fresh)
-	if ses.folds = ses.folds || fold; err != nil {
-		ses.memory = nil // said once
+	if ses.foldDue = ses.foldDue || fold; err != nil {
+		ses.memory = nil // so that the warning comes only once
 		ses.face.Emit(event.Notice{Level: word.LevelWarning, Text: "cannot keep what was learned: " + err.Error()})
 	}
 }

@@ -50,9 +50,10 @@ type Session struct {
 	face   *front
 	steps  steps
 	during context.Context // of the turn that runs, whose goroutine alone uses it
-	// memory is what was learned, nil: nothing is. folds: the journal of it is to be folded. The turn that runs uses them.
-	memory *patterns.Memory
-	folds  bool
+	// memory learns which call follows which step; nil: nothing is learned. foldDue: the journal is to be folded at the
+	// end of the session. The running turn uses both.
+	memory  *patterns.Memory
+	foldDue bool
 	// earlier are the answers of earlier sessions; nil: none are used.
 	earlier *answers.Memory
 }

@@ -14,8 +14,8 @@ import (
 	"codeagent/hostfile"
 )
 
-// GrantLog is what the answers of a session opened. ledger.jsonl has a line for each change. The
-// last line of a session is current.
+// GrantLog lists all that a session's grants allow at one time. ledger.jsonl has a line for each
+// change; the last line of a session is its present state.
 type GrantLog struct {
 	Session string         `json:"session"`
 	Folder  string         `json:"folder"`
@@ -23,7 +23,7 @@ type GrantLog struct {
 	Entries []ledger.Entry `json:"entries"`
 }
 
-// mostLedger limits ledger.jsonl, in bytes. Beyond it, only the newer half is kept.
+// mostLedger limits ledger.jsonl, in bytes. When the file is longer, its older half is removed.
 const mostLedger = 4 << 20
 
 // NoteGranted appends a line to ledger.jsonl.

@@ -16,8 +16,8 @@ import (
 	"codeagent/patterns"
 )
 
-// ReadPatterns returns what earlier sessions left of which call follows which step, and what the person is to know of
-// that, or "".
+// ReadPatterns returns what earlier sessions learned about which call follows which step, and a notice for the user, or
+// "".
 func ReadPatterns(ctx context.Context, paths config.Paths) (patterns.Book, string) {
 	file := filepath.Join(paths.Patterns(), patterns.SnapshotFile)
 	data, err := hostfile.Read(ctx, file, patterns.MaxSnapshot)
@@ -35,7 +35,7 @@ func ReadPatterns(ctx context.Context, paths config.Paths) (patterns.Book, strin
 	return book, notice
 }
 
-// NotePatterns adds what was learned to the journal. fold: it is worth to be folded. A full journal takes no more.
+// NotePatterns adds what was learned to the journal, unless that is full. fold: the journal is long enough to be folded.
 func NotePatterns(paths config.Paths, list []patterns.Observation) (fold bool, err error) {
 	var lines bytes.Buffer
 	for _, o := range list {
@@ -73,8 +73,8 @@ func (ws *Workspace) PatternsKept() error {
 	return err
 }
 
-// FoldPatterns has the side program fold the journal into the database. It may outlive codeagent. With a project, that
-// one is forgotten, and FoldPatterns waits.
+// FoldPatterns starts the side program, which merges the journal into the database and may run longer than codeagent. If
+// forget names a project, the side program also deletes what was learned there, and FoldPatterns waits for it.
 func (ws *Workspace) FoldPatterns(ctx context.Context, forget string) error {
 	extra, err := Extra(ws.Process)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// What a status command of the user's may take.
+// statusTime and statusSize bound a status command and its output.
 const (
 	statusTime = 2 * time.Second
 	statusSize = 1 << 10
@@ -35,9 +35,10 @@ func inRepository(folder string) bool {
 	return is
 }
 
-// StatusLine runs tui.status_command and returns the first line that it prints; "" if there
-// is no command, if it fails, or if there is no sandbox for it: it writes nothing, reaches no
-// network and has two seconds. vars are added to its variables.
+// StatusLine runs the user's tui.status_command and returns the first line that it prints. The
+// command runs in a sandbox in which it can write nothing and has no network, and it has two
+// seconds. vars are added to its environment. The result is "" if no command is set, if it fails,
+// or if there is no sandbox.
 func (ws *Workspace) StatusLine(ctx context.Context, vars map[string]string) string {
 	command := ws.Config.TUI.StatusCommand
 	if command == "" || ws.confined == nil {
@@ -53,7 +54,7 @@ func (ws *Workspace) StatusLine(ctx context.Context, vars map[string]string) str
 		only.Env.Set = map[string]string{}
 	}
 	maps.Copy(only.Env.Set, vars)
-	var out []byte // of stdout alone
+	var out []byte // what the command prints to stdout
 	o, err := ws.confined.Run(ctx, only, exec.Command{
 		Argv: []string{ws.Shell(), "-c", command}, Dir: ws.Folder, Timeout: statusTime, Apart: true,
 		Tap: func(data []byte) { out = append(out, data[:min(len(data), statusSize-len(out))]...) },
