@@ -126,7 +126,7 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 		kind, _, _ := strings.Cut(strings.ToLower(resp.Header.Get("Content-Type")), ";")
 		kind = strings.TrimSpace(kind)
 		stream := strings.HasPrefix(kind, "text/event-stream")
-		if resp.StatusCode == http.StatusOK && !stream && kind != "application/json" && kind != "" {
+		if resp.StatusCode == http.StatusOK && !stream && kind != "application/json" && kind != "" && isAnswered(req) {
 			resp.Body.Close()
 			return nil, fmt.Errorf("%w: unsupported content type %q", errNoServer, line(kind, maxError))
 		}
@@ -140,6 +140,21 @@ func (r *round) RoundTrip(req *http.Request) (*http.Response, error) {
 		}{&noting{r: bufio.NewReader(bounded), end: end, forms: r.forms}, bounded}
 	}
 	return resp, nil
+}
+
+// isAnswered reports whether the body of req is a call. What a server says beside anything else, such as "OK" to
+// a notification or a page where it has no stream, is of no interest.
+func isAnswered(req *http.Request) bool {
+	if req.GetBody == nil {
+		return false
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return false
+	}
+	data, err := io.ReadAll(body)
+	_, asks, _ := rpc.Parse(data)
+	return err == nil && asks
 }
 
 // send sends a request with the headers and the token of the server, if it is one to the server. A

@@ -112,6 +112,30 @@ func TestOtherTransport(t *testing.T) {
 	}
 }
 
+// A server may say "OK" to a notification, and show a page where it has no stream.
+func TestWordsBesideAnswers(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m := readMessage(t, r)
+		if r.Method != http.MethodGet && !strings.HasPrefix(m.Method, "notifications/") {
+			if !older(w, r, m, "s1") {
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"here"}]}}`, m.ID)
+			}
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprint(w, "OK")
+	}))
+	defer s.Close()
+	c, err := remote(t, s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if r, err := c.Call(t.Context(), "echo", nil, nil); err != nil || r.Text != "here" {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
 // What answers and is no MCP server, or a broken one, is named by what it answered.
 func TestOtherAnswers(t *testing.T) {
 	for _, tt := range []struct {
