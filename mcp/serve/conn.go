@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -26,9 +27,10 @@ const (
 	leave = 3 * time.Second
 )
 
-// conn is the SDK's connection over pipes. It corrects two faults of the SDK: the SDK leaves requests
-// unanswered when the input ends, and gives some errors no code. conn does not limit the number of
-// requests: the client started codeagent, so it need not flood it.
+// conn is the SDK's connection over pipes. It corrects three faults of the SDK: the SDK leaves requests
+// unanswered when the input ends, gives some errors no code, and treats a client by the revision that it
+// asked for, not by the one that it was told. conn does not limit the number of requests: the client started
+// codeagent, so it need not flood it.
 type conn struct {
 	mcp.Connection
 	open atomic.Int64  // requests without a response
@@ -65,8 +67,30 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 	if r, ok := msg.(*jsonrpc.Request); ok && r.IsCall() {
 		c.open.Add(1)
+		if r.Method == "initialize" {
+			r.Params = negotiable(r.Params)
+		}
 	}
 	return msg, nil
+}
+
+// handshake is the newest revision that begins with initialize.
+const handshake = "2025-11-25"
+
+// negotiable replaces a newer revision in the params of initialize: the client is told this one, and would
+// get questions that only the newer one has.
+func negotiable(params json.RawMessage) json.RawMessage {
+	var p map[string]json.RawMessage
+	var asked string
+	if json.Unmarshal(params, &p) != nil || json.Unmarshal(p["protocolVersion"], &asked) != nil || asked <= handshake {
+		return params
+	}
+	p["protocolVersion"] = json.RawMessage(`"` + handshake + `"`)
+	out, err := json.Marshal(p)
+	if err != nil {
+		return params
+	}
+	return out
 }
 
 // finish waits until all requests have their responses, but at most as long as the constant finish.
