@@ -15,6 +15,24 @@ type logger struct {
 	mu     sync.Mutex
 	missed int
 	banner string // what was printed last before the first message
+	once   map[string]bool
+}
+
+// mostOnce bounds what sayOnce remembers.
+const mostOnce = 2 * maxTools
+
+// sayOnce tells a warning that was not told before: a server may have its lists read every second.
+func (l *logger) sayOnce(s string) {
+	l.mu.Lock()
+	known := l.once[s]
+	if l.once == nil || len(l.once) >= mostOnce {
+		l.once = map[string]bool{}
+	}
+	l.once[s] = true
+	l.mu.Unlock()
+	if !known {
+		l.say("warning", s)
+	}
 }
 
 func newLogger(tell func(level, text string)) *logger {

@@ -335,6 +335,10 @@ func TestHostileTools(t *testing.T) {
 			t.Errorf("not told: %s, in\n%s", want, l.all())
 		}
 	}
+	// A server can have its list read every second.
+	if err := c.readTools(t.Context()); err != nil || strings.Count(l.all(), "tool kind is left out") != 1 {
+		t.Errorf("%v, told again:\n%s", err, l.all())
+	}
 }
 
 // A list that changes before the connection is open ends nothing, and is read once it is open.

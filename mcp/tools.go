@@ -79,7 +79,7 @@ func first[T any](list iter.Seq2[*T, error], most int, log *logger) (all []*T, e
 		case err != nil:
 			return nil, err
 		case len(all) == most:
-			log.say("warning", fmt.Sprintf("the server lists more than %d entries; the others are left out", most))
+			log.sayOnce(fmt.Sprintf("the server lists more than %d entries; the others are left out", most))
 			return all, nil
 		case one != nil:
 			all = append(all, one)
@@ -101,7 +101,7 @@ func (c *Client) checked(tools []*sdk.Tool) []Tool {
 			continue
 		}
 		if why != "" {
-			c.log.say("warning", fmt.Sprintf("tool %s is left out: %s", line(t.Name, maxName), why))
+			c.log.sayOnce(fmt.Sprintf("tool %s is left out: %s", line(t.Name, maxName), why))
 			continue
 		}
 		names[tool.Name] = true
@@ -152,7 +152,7 @@ func (c *Client) named(list []Tool) []Tool {
 	for i := range list {
 		t := &list[i]
 		if total += len(t.Description) + len(t.Schema); total > maxListed {
-			c.log.say("warning", fmt.Sprintf("%d tools are left out: all descriptions together have more than %d KiB", len(list)-i, maxListed>>10))
+			c.log.sayOnce(fmt.Sprintf("%d tools are left out: all descriptions together have more than %d KiB", len(list)-i, maxListed>>10))
 			return list[:i]
 		}
 		t.Offered = offered(c.o.Name, t.Name, taken)
