@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RemoveAll removes path and everything below it, following no link. A missing path is
-// not an error. A command may have left folders without permissions, which are
-// restored, and deeper nesting than there are descriptors.
+// RemoveAll removes path and everything below it. It follows no link. A missing path is not an
+// error. Two things that a command may have left do not stop it: folders that their owner may not
+// read or write, which RemoveAll makes accessible, and folders nested more deeply than a process can
+// have descriptors open.
 func RemoveAll(path string) error {
 	dir, name, err := parent(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -23,26 +24,28 @@ func RemoveAll(path string) error {
 	return failed("remove", path, err)
 }
 
-// remover removes a tree. It first moves folders deeper than maxDepth up to the top of the
-// tree.
+// remover removes a tree. top is the descriptor of its top folder.
 type remover struct{ top int }
 
+// maxDepth bounds the recursion, and so the open descriptors. A folder deeper than that is moved to the
+// top folder and removed from there.
 const maxDepth = 64
 
+// remove removes the entry name of the folder dir, with all that is in it.
 func (r *remover) remove(dir int, name string, depth int) error {
 	err := Retry(func() error { return unix.Unlinkat(dir, name, 0) })
 	if err == nil || err == unix.ENOENT {
 		return nil
 	}
 	if err == unix.EISDIR && unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) == nil {
-		return nil // an empty one
+		return nil // it was an empty folder
 	}
-	fd, operr := openShut(dir, name)
-	if operr != nil {
-		if operr == unix.ENOTDIR || operr == unix.ELOOP {
-			return err // not a folder, and it cannot be removed
+	fd, openErr := openToEmpty(dir, name)
+	if openErr != nil {
+		if openErr == unix.ENOTDIR || openErr == unix.ELOOP {
+			return err // it is not a folder: report why it cannot be removed
 		}
-		return operr
+		return openErr
 	}
 	if depth >= maxDepth {
 		unix.Close(fd)
@@ -63,32 +66,31 @@ func (r *remover) remove(dir int, name string, depth int) error {
 	return err
 }
 
-// empty removes the content of the folder f, until nothing is left or nothing more can be
-// removed.
+// empty removes the content of the folder f. It lists the folder again until nothing is left or
+// nothing more can be removed.
 func (r *remover) empty(f *os.File, depth int) error {
 	for {
 		if _, err := f.Seek(0, 0); err != nil {
 			return err
 		}
-		names, _ := f.Readdirnames(1000) // empty or removed meanwhile
+		names, _ := f.Readdirnames(1000) // an error means that f is empty or was removed
 		var failed error
-		went := false
+		removed := false
 		for _, n := range names {
 			if err := r.remove(int(f.Fd()), n, depth+1); err != nil {
 				failed = err
 			} else {
-				went = true
+				removed = true
 			}
 		}
-		if len(names) == 0 || !went {
+		if len(names) == 0 || !removed {
 			return failed
 		}
 	}
 }
 
-// openShut opens the folder name to list and empty it, after giving its owner the permissions
-// to do so.
-func openShut(dir int, name string) (int, error) {
+// openToEmpty opens the folder name, and first gives its owner the permissions to list and empty it.
+func openToEmpty(dir int, name string) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK
 	fd, err := OpenAt(dir, name, flags, 0)
 	if err == unix.EACCES {

@@ -1,5 +1,6 @@
-// Package linuxsandbox confines commands on Linux with Landlock, seccomp and a keeper process. This
-// half decides; the keeper carries out a spec.Spec:
+// Package linuxsandbox confines commands on Linux with Landlock, seccomp and a keeper process. codeagent
+// decides what a command may do and sends that as a spec.Spec; the keeper, a process of the helper
+// program, applies it and starts the command:
 //
 //	codeagent: Backend.Start            linux-sandbox-helper: keeper.Main
 //	   plan.New(policy, kernel)            main thread: unrestricted, reaps
@@ -12,9 +13,9 @@
 //	              ─── signal, end ─────▶     passes signals on, kills everything
 //	              ◀── exited, gone ──────  main thread: the last child is reaped
 //
-// What cannot be set up is a *sandbox.StartError with exit code 125, and the command does not run.
-// What is not enforced on this machine is a sandbox.Weakness. To read the code, start with
-// Backend.Start (start.go), then package plan.
+// If the sandbox cannot be set up, the command does not run, and the error is a *sandbox.StartError
+// with exit code 125. A sandbox.Weakness describes what this machine cannot enforce. To read the code,
+// start with Backend.Start (start.go), then package plan.
 package linuxsandbox
 
 import (
@@ -26,9 +27,9 @@ import (
 	"codeagent/sandbox"
 )
 
-// HelperName is the file name of the helper. Where that file is missing, codeagent starts itself
-// under this name: a program whose argv[0] has this base name must call HelperMain and nothing
-// else.
+// HelperName is the file name of the helper program. If that file is missing, codeagent starts its own
+// executable with this name as argv[0]: a program that finds this name there must call HelperMain and
+// nothing else.
 const HelperName = control.HelperName
 
 // Options configure a Backend.
@@ -38,21 +39,21 @@ type Options struct {
 	// name.
 	Helper string
 	// HelperSum is the SHA-256 of the helper in hex; the build links it into codeagent. If it is
-	// set, a helper file with another sum is refused before a process starts. It does not apply where codeagent serves as
-	// its own helper.
+	// set, a helper file with another sum is never started. It does not apply if codeagent is its own helper.
 	HelperSum string
-	// Ahead starts the first keeper of the session as soon as the helper is checked. It makes the
-	// namespaces while the caller still reads settings, and waits for the first Enforcement or Start.
+	// Ahead starts the first keeper of the session as soon as the helper is checked. The keeper makes
+	// the namespaces while the caller still reads settings. Then it waits for the first Enforcement or
+	// Start.
 	Ahead bool
-	// Bound bounds all commands of the session together, where a control group can be had: see cgroup.Groups. It is made
-	// meanwhile, and Settled waits for it.
+	// Bound puts all commands of the session in one control group with common limits, if possible: see cgroup.Groups. The
+	// group is made in the background; Settled waits for that.
 	Bound bool
 	// OpenFiles is the soft limit of open files for commands; 0: that of this process.
 	OpenFiles uint64
 	// Lookup finds the addresses of host names that a policy allows; nil finds none. The caller
 	// supplies it because only a few rooms may import package net.
 	Lookup LookupFunc
-	// Proxy returns the proxy of the environment by which commands reach a host; nil: no proxy.
+	// Proxy returns the proxy that the environment sets for a host; nil: no proxy for any host.
 	Proxy ProxyFunc
 }
 

@@ -12,61 +12,62 @@ type TextDelta struct{ Text string }
 // ReasoningDelta is more of the model's thinking.
 type ReasoningDelta struct{ Text string }
 
-// Sealed ends the run of text (Assistant) or thinking (Reasoning) before it. If there was
-// none and Opaque is set, it is a run without text. Opaque is stored with the item. APIs
-// that do not show where a run ends do not send it.
+// Sealed ends the text (Kind Assistant) or the thinking (Kind Reasoning) that came before it. If
+// nothing came and Opaque is set, the item has no text. Opaque is stored with the item. An API
+// that does not show where a text ends sends no Sealed.
 type Sealed struct {
 	Kind   Kind
 	Opaque *Opaque
 }
 
 // CallStarted begins a tool call; its arguments follow. ID is unique within the
-// conversation, also if the provider sends none.
+// conversation, even if the provider sends none.
 type CallStarted struct{ ID, Name string }
 
-// CallDelta is more of the raw arguments of the call ID.
+// CallDelta is more of the raw arguments of the call with this ID.
 type CallDelta struct{ ID, Arguments string }
 
 // CallDone is a complete call, sent as soon as it is final: it may run while the answer is
-// still being streamed. Empty arguments have become "{}". Opaque is stored with its item, or
-// nil.
+// still being streamed. Empty arguments are sent as "{}". Opaque is stored with the item; it may
+// be nil.
 type CallDone struct {
 	Call   ToolCall
 	Opaque *Opaque
 }
 
-// Retrying says that the request failed and is sent again after Delay. Everything yielded
-// for it before is void.
+// Retrying says that the request failed and is sent again after Delay. All deltas that came
+// before it are void.
 type Retrying struct {
 	Err     error
 	Delay   time.Duration
 	Attempt int // number of the next attempt, from 2
 	Most    int // attempts allowed in all; 0: limited by time only
-	// Left is how long retries continue after that; 0: not known.
+	// Left is how long retries may continue after the next attempt; 0: not known.
 	Left time.Duration
 }
 
-// Unseen says that the provider refused the images of the request, which is sent again at
-// once with words in their place; Err is the refusal.
+// Unseen says that the provider refused the images of the request. The request is sent again at
+// once, with text in place of the images. Err is the refusal.
 type Unseen struct {
 	Err error
-	// Blind: the model accepts no images at all, as far as the refusal shows; otherwise the
-	// refusal was about these images.
+	// Blind: by the refusal, the model accepts no images at all. Otherwise only these images were
+	// refused.
 	Blind bool
 }
 
-// Unsearched says that the provider refused to search the web, and is not asked for it again; Err is the
-// refusal. The request is sent again at once.
+// Unsearched says that the provider refused to search the web. The request is sent again at once
+// without a search, and so are later ones. Err is the refusal.
 type Unsearched struct{ Err error }
 
-// Searched is more of what the provider's web search did for the answer.
+// Searched is a further step of the provider's web search for the answer.
 type Searched struct{ Search }
 
 // Finished is the last delta of a complete answer.
 type Finished struct {
 	Reason StopReason
 	Usage  Usage
-	// Window is the model's context in tokens by the provider's list of models; 0: not known.
+	// Window is the model's context in tokens, as the provider's list of models states it; 0: not
+	// known.
 	Window int
 }
 

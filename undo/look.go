@@ -47,25 +47,26 @@ type state struct {
 	Sum []byte `json:"h,omitempty"`
 	// Target is the target of a link.
 	Target []byte `json:"to,omitempty"`
-	// Kept is where the content is stored; nil: it is not stored.
+	// Kept is where undo has stored the content; nil: it has not.
 	Kept *place `json:"kept,omitempty"`
-	// born is when the file was made, in nanoseconds; 0 if that is unknown. No program can set it.
+	// born is the file's time of creation in nanoseconds; 0: unknown. No program can set it.
 	born int64
 }
 
-// place is where a content is stored: a part of the file for contents in a turn's folder.
+// place is where the content of a file is stored: an offset in the contents file of a turn.
 type place struct {
-	// Turn is the number of an earlier turn that stored it, 0 for the record's own turn.
+	// Turn is the number of the turn that stored it; 0: the turn to which the record belongs.
 	Turn int `json:"turn,omitempty"`
-	// At is where it begins.
+	// At is the offset of its first byte.
 	At int64 `json:"at,omitempty"`
 }
 
 func (s state) inode() inode { return inode{s.Dev, s.Ino} }
 
-// untouched reports whether the kernel saw no change between two looks. The kernel's clock
-// advances in steps of some milliseconds, so the content decides if it is known. A folder's size and times change with its
-// entries, which have records of their own.
+// untouched reports whether two looks show no change. File systems count time in steps of some
+// milliseconds, so a change soon after the first look may not show: a caller that needs certainty
+// also compares Sum or checks settledBy. Size and times of a folder are ignored: they change with its
+// entries, which have their own records.
 func (s state) untouched(now state) bool {
 	if s.Kind == folder {
 		return now.Kind == folder && s.Mode == now.Mode && s.inode() == now.inode()
@@ -74,8 +75,8 @@ func (s state) untouched(now state) bool {
 		s.Mtime == now.Mtime && s.Ctime == now.Ctime && string(s.Target) == string(now.Target)
 }
 
-// brief returns the part of s that is kept in memory: of a link's target only a digest, because
-// a command chooses its length.
+// brief returns s as it is kept in memory: with a digest instead of a link's target, because a
+// command can make that long.
 func (s state) brief() state {
 	if s.Target != nil {
 		digest := sha256.Sum256(s.Target)
@@ -84,18 +85,18 @@ func (s state) brief() state {
 	return s
 }
 
-// tick is longer than the time in which any file system's clock shows a change.
+// tick is longer than the step in which any file system counts time.
 const tick = 3 * time.Second
 
-// settledBy reports whether s was last changed well before t, so that any change after t is
-// visible in its times.
+// settledBy reports whether the last change of s was so long before t that any change after t shows
+// in its times.
 func (s state) settledBy(t time.Time) bool { return t.Sub(time.Unix(0, s.Ctime)) > tick }
 
 // look returns the state of the entry name in the open folder dir.
 func look(dir int, name string) (state, error) {
 	var st unix.Stat_t
 	err := hostfile.Retry(func() error {
-		if name == "." { // works also for a folder that may not be searched
+		if name == "." { // Fstat also works if the folder has no search permission
 			return unix.Fstat(dir, &st)
 		}
 		return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -132,7 +133,7 @@ func stateOf(st *unix.Stat_t) state {
 	return s
 }
 
-// readlink reads the target of a link, at most as long as a path can be.
+// readlink reads the target of a link, which is at most as long as a path can be.
 func readlink(dir int, name string) ([]byte, error) {
 	buf := make([]byte, 4096+1)
 	n, err := unix.Readlinkat(dir, name, buf)
@@ -142,8 +143,8 @@ func readlink(dir int, name string) ([]byte, error) {
 	return buf[:n:n], nil
 }
 
-// openFile opens the regular file was for reading. If the name is something else by now,
-// it is closed at once; O_NONBLOCK keeps open from waiting at a FIFO.
+// openFile opens the entry name of dir for reading. If it is not the regular file that was
+// describes, the error is errReplaced. O_NONBLOCK is for a FIFO, at which open would wait.
 func openFile(dir int, name string, was state) (*os.File, error) {
 	fd, err := hostfile.OpenAt(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -158,14 +159,14 @@ func openFile(dir int, name string, was state) (*os.File, error) {
 		unix.Close(fd)
 		return nil, errReplaced
 	}
-	// The runtime's poller does not handle regular files, so reads are plain system calls.
+	// Go's poller does not handle regular files, so reads are plain system calls despite O_NONBLOCK.
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// errReplaced: another file has the name now.
+// errReplaced means that another file has the name now.
 var errReplaced = errors.New("it was replaced while it was read")
 
-// openFolder opens the folder name in dir to be listed.
+// openFolder opens the folder name in dir to list it.
 func openFolder(dir int, name string) (*os.File, error) {
 	fd, err := hostfile.OpenAt(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -174,16 +175,16 @@ func openFolder(dir int, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// walker opens folders by their canonical paths and keeps the last one open, since sorted
-// paths share folders. The zero value is ready.
+// walker opens folders by their canonical paths. It keeps the last one open, because in a sorted
+// list the next path is often in the same folder. The zero value is ready to use.
 type walker struct {
 	path string
 	fd   int
 	open bool
 }
 
-// folder returns the folder at p, open until the next call. A link on the way is an error:
-// a canonical path had none, so somebody has put it there since.
+// folder returns the folder at p; it stays open until the next call. A link in p is an error: a
+// canonical path has no links, so somebody has put it there since.
 func (w *walker) folder(p string) (int, error) {
 	if w.open && w.path == p {
 		return w.fd, nil
@@ -217,7 +218,7 @@ func (w *walker) look(p string) (state, error) {
 	return look(dir, path.Base(p))
 }
 
-// names lists the folder p, at most most names.
+// names returns up to most names of entries in the folder p, sorted.
 func (w *walker) names(p string, most int) []string {
 	dir, err := w.folder(p)
 	if err != nil {
@@ -233,8 +234,8 @@ func (w *walker) names(p string, most int) []string {
 	return names
 }
 
-// below calls visit for all that is below the folder p, and enters the folders for which
-// visit returns true, until more returns false. It takes at most most names of each folder.
+// below calls visit for the entries of the folder p, and of each folder below it for which visit
+// returned true. It stops when more returns false, and takes up to most names from each folder.
 func (w *walker) below(p string, most int, more func() bool, visit func(p string) bool) {
 	for folders := []string{p}; len(folders) > 0; {
 		in := folders[len(folders)-1]
@@ -250,7 +251,7 @@ func (w *walker) below(p string, most int, more func() bool, visit func(p string
 	}
 }
 
-// lookInto is look that also reads a file's content, if it is at most limit bytes.
+// lookInto is like look, but also sets Sum of a file that has at most limit bytes.
 func (w *walker) lookInto(p string, limit int64) (state, error) {
 	s, err := w.look(p)
 	if err != nil {
@@ -259,7 +260,7 @@ func (w *walker) lookInto(p string, limit int64) (state, error) {
 	return w.readInto(p, s, limit)
 }
 
-// readInto adds a file's content to s, which was just seen at p.
+// readInto sets Sum of s, which look has just returned for p.
 func (w *walker) readInto(p string, s state, limit int64) (state, error) {
 	if s.Kind != file || s.Size > limit {
 		return s, nil

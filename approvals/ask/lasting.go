@@ -61,8 +61,8 @@ func (l Lasting) Sentence() string {
 	return rules.Sentence(list, func(path string) string { return path })
 }
 
-// toolRule returns the rule that allows calls of the same tool of a server in future, or the reason
-// why there is none.
+// toolRule returns the rule that allows future calls of the same tool of a server, or says why no
+// rule can.
 func toolRule(c *decide.ServerCall, gr sandbox.Grant) ([]*rules.Rule, string) {
 	switch {
 	case !gr.Empty():

@@ -50,11 +50,11 @@ func TestSamplesRotate(t *testing.T) {
 		for _, slowness := range []string{"1.0", "1.3", "5.2"} {
 			t.Setenv("CI", ci)
 			rows, picked, turns := map[int]bool{}, map[int]bool{}, 0
-			const home, hours, table = 3, 120, 50
+			const local, hours, table = 3, 120, 50
 			for hour := range hours {
 				t.Setenv(variable, fmt.Sprint(slowness, "/", hour))
 				r := &recorder{name: "TestSome"}
-				choice := Sample(r, home)
+				choice := Sample(r, local)
 				for i := range table {
 					if choice.Has(i) {
 						rows[i] = true
@@ -70,7 +70,7 @@ func TestSamplesRotate(t *testing.T) {
 					picked[i] = true
 				}
 				if r := (&recorder{name: "TestSome"}); true {
-					if Turn(r, home); !r.skipped {
+					if Turn(r, local); !r.skipped {
 						turns++
 					}
 				}
@@ -111,13 +111,13 @@ func TestPicksMeetAllRows(t *testing.T) {
 // TestPace: what takes the time of a run on the reference takes about that time on a slow machine.
 func TestPace(t *testing.T) {
 	for _, tt := range []struct {
-		pace        Pace
-		home, every int
+		pace         Pace
+		local, every int
 	}{
 		{Pace{Slowness: 1, Thorough: true}, 9, 1}, {Pace{Slowness: 1.4, Thorough: true}, 9, 1}, {Pace{Slowness: 5, Thorough: true}, 9, 5},
 		{Pace{Slowness: 1}, 9, 9}, {Pace{Slowness: 5}, 9, 45}, {Pace{Slowness: 5}, 1, 5},
 	} {
-		if got := tt.pace.every(tt.home); got != tt.every {
+		if got := tt.pace.every(tt.local); got != tt.every {
 			t.Errorf("%+v: every %d., want %d.", tt.pace, got, tt.every)
 		}
 	}

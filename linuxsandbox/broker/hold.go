@@ -91,8 +91,8 @@ type question struct {
 	// shown is the file that the question is about, nil for no file.
 	shown  *shownFile
 	cancel context.CancelFunc
-	// calledAway is when the last of its calls was interrupted by a signal, zero for never.
-	calledAway time.Time
+	// interrupted is when a signal last interrupted one of its calls; zero: never.
+	interrupted time.Time
 }
 
 // newHolding makes the state for one command, which ends with ctx. With learn set, h is unused.

@@ -136,20 +136,20 @@ func (h *holding) lookAtCallers() {
 		if c.lookup != nil {
 			return false // a signal interrupts this caller without our help
 		}
-		errno := c.signals.calledAway(c.n.TID)
+		errno := c.signals.interrupt(c.n.TID)
 		if errno == 0 {
 			return false
 		}
 		for _, q := range h.questions {
 			if q.key == c.key {
-				q.calledAway = time.Now()
+				q.interrupted = time.Now()
 			}
 		}
 		return c.n.Answer(notify.Failed(errno)) == nil
 	})
 	for _, q := range slices.Clone(h.questions) {
 		waits := slices.ContainsFunc(h.calls, func(c *heldCall) bool { return c.key == q.key })
-		if !waits && time.Since(q.calledAway) > comesAgain {
+		if !waits && time.Since(q.interrupted) > comesAgain {
 			h.drop(q)
 			q.cancel()
 			q.shown.close()

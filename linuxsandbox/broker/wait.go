@@ -22,7 +22,7 @@ import (
 type waitingCall struct {
 	call notify.Notification
 	fd   int // the pipe or the locked file
-	// try makes the call again, without blocking. over: it needs no further try.
+	// try makes the call again, without blocking. over: the call has its answer.
 	try     func(w *waitingCall) (a notify.Reply, over bool)
 	signals signals
 }
@@ -30,13 +30,13 @@ type waitingCall struct {
 // waitingCalls are tried in the order in which they began to wait.
 type waitingCalls struct {
 	list []*waitingCall
-	// tried is the time of the last try, looked of the last check for signals.
-	tried, looked time.Time
+	// tried is the time of the last try, checked that of the last check for signals.
+	tried, checked time.Time
 }
 
 const (
-	// maxTrying bounds the calls of one command that wait at once.
-	maxTrying = 256
+	// maxWaiting bounds the calls of one command that wait at once.
+	maxWaiting = 256
 	// tryMillis is the time between two tries, in milliseconds.
 	tryMillis = 10
 	// tryApart is the shortest time between two tries while other calls arrive.
@@ -46,7 +46,7 @@ const (
 // wait postpones a call and takes ownership of its fd. full is the errno if too many calls
 // wait.
 func (ws *waitingCalls) wait(w *waitingCall, full unix.Errno) notify.Reply {
-	if len(ws.list) == maxTrying {
+	if len(ws.list) == maxWaiting {
 		unix.Close(w.fd)
 		return notify.Failed(full)
 	}
@@ -54,34 +54,35 @@ func (ws *waitingCalls) wait(w *waitingCall, full unix.Errno) notify.Reply {
 	return notify.Reply{Given: true}
 }
 
-// tryWaiting tries the waiting calls and removes those that are over. now: it tries them even
-// if the last try was a moment ago, so that no later call overtakes them.
+// tryWaiting tries the waiting calls and removes those that are over. now: it does so even if the
+// last try was a moment ago, because a new call must not overtake them.
 func (ws *waitingCalls) tryWaiting(now bool) {
 	if len(ws.list) == 0 || !now && time.Since(ws.tried) < tryApart {
 		return
 	}
-	look := time.Since(ws.looked) >= heldMillis*time.Millisecond
+	check := time.Since(ws.checked) >= heldMillis*time.Millisecond
 	ws.list = slices.DeleteFunc(ws.list, func(c *waitingCall) bool {
-		over := c.over(look)
+		over := c.over(check)
 		if over {
 			unix.Close(c.fd)
 		}
 		return over
 	})
 	ws.tried = time.Now()
-	if look {
-		ws.looked = ws.tried
+	if check {
+		ws.checked = ws.tried
 	}
 }
 
-// over tries the call, answers it if possible, and reports whether it no longer waits.
-func (c *waitingCall) over(look bool) bool {
+// over tries the call, answers it if possible, and reports whether it no longer waits. check: a
+// signal also ends the wait.
+func (c *waitingCall) over(check bool) bool {
 	if !c.call.Waits() {
 		return true
 	}
 	a, over := c.try(c)
-	if !over && look {
-		a = notify.Failed(c.signals.calledAway(c.call.TID))
+	if !over && check {
+		a = notify.Failed(c.signals.interrupt(c.call.TID))
 		over = a.Errno != 0
 	}
 	if over {
@@ -102,21 +103,21 @@ func (ws *waitingCalls) close() {
 // once. A call that waits for a person, a lock or the other end of a pipe must also yield
 // to Ctrl-C, a timer or a stop, like a call that blocks in the kernel.
 
-// errRestart is ERESTARTSYS. The kernel treats it as for its own interrupted calls. After a
-// stop, or after a handler set with SA_RESTART, it restarts the call, which arrives here
-// again. After any other handler the program sees EINTR. If the thread has no signal to
+// errRestart is ERESTARTSYS. With this errno the kernel treats the call like one of its own that a
+// signal interrupted. After a stop, or after a handler set with SA_RESTART, it restarts the call,
+// which arrives here again. After any other handler the program sees EINTR. If the thread has no signal to
 // handle, the program would see the number 512, which it does not know.
 const errRestart = unix.Errno(512)
 
 // signals is the signal state of a waiting caller.
 type signals struct {
-	// interrupted: a signal was pending for the process at the last check.
-	interrupted bool
+	// wasPending: at the last check, a signal for the whole process was pending.
+	wasPending bool
 }
 
-// calledAway returns the errno with which a call of tid must yield to a signal, or 0. Fatal
-// signals do not count: the caller is gone then.
-func (s *signals) calledAway(tid uint32) unix.Errno {
+// interrupt returns the errno that ends a call of tid if a signal is pending, or 0. Fatal signals
+// do not count: after one, the caller is gone.
+func (s *signals) interrupt(tid uint32) unix.Errno {
 	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(int(tid)) + "/status")
 	if err != nil {
 		return 0
@@ -126,25 +127,25 @@ func (s *signals) calledAway(tid uint32) unix.Errno {
 		return v
 	}
 	blocked := set("SigBlk:")
-	own, shared := set("SigPnd:")&^blocked, set("ShdPnd:")&^blocked
+	own, shared := set("SigPnd:")&^blocked, set("ShdPnd:")&^blocked // for the thread, for the process
 	switch {
 	case own != 0, shared != 0 && kernel.StatusField(status, "Threads:") == "1":
 		return errRestart // no other thread can take the signal
 	case shared == 0:
-		s.interrupted = false
+		s.wasPending = false
 		return 0
-	case s.interrupted:
+	case s.wasPending:
 		return unix.EINTR
 	}
-	// Another thread may be about to take the signal. Then it is gone at the next check.
-	s.interrupted = true
+	// Another thread may be about to take the signal. If so, it is not pending at the next check.
+	s.wasPending = true
 	return 0
 }
 
-// posts are functions that other goroutines leave for the broker's thread, which alone may use
-// the policy and the denials.
+// posts is a queue of functions that other goroutines give to the broker's thread to run: only that
+// thread may use the policy and the denials.
 type posts struct {
-	wake   int // an eventfd
+	wake   int // an eventfd, readable when list has functions
 	mu     sync.Mutex
 	list   []func() // mu guards it and closed
 	closed bool
@@ -155,8 +156,7 @@ func newPosts() (*posts, error) {
 	return &posts{wake: wake}, err
 }
 
-// add leaves a function for the broker's thread, if fewer than most wait. It returns false if
-// the function will not run.
+// add queues a function, if fewer than most wait. It returns false if the function will not run.
 func (p *posts) add(most int, do func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,7 +168,7 @@ func (p *posts) add(most int, do func()) bool {
 	return true
 }
 
-// do runs all waiting functions.
+// do runs all waiting functions. Only the broker's thread may call it.
 func (p *posts) do() {
 	var count [8]byte
 	_, _ = unix.Read(p.wake, count[:])

@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// containerMain is the first process of a container. codeagent waits at the socket at path; for each command it sends the
-// files of a keeper, which containerMain starts.
+// containerMain is the first process (PID 1) of a container. It connects to codeagent's socket at path. For each command,
+// codeagent sends the descriptors that a keeper needs, and containerMain starts the keeper with them.
 //
-// Threat: commands that outlive codeagent, or a keeper. At end of file, and when a keeper was killed, this process ends; the
-// kernel kills every other process of the container with it (pid_namespaces(7)).
+// Threat: commands that outlive codeagent or their keeper. When codeagent closes the socket, or a keeper is killed, this
+// process ends, and the kernel kills all other processes of the container (pid_namespaces(7)).
 func containerMain(path string) int {
 	ignoreSignals()
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -62,7 +62,8 @@ func containerMain(path string) int {
 	return 0
 }
 
-// ownLimit is what the container's control group says of a limit, by the file's name in version 2 or 1; "" if nothing does.
+// ownLimit returns a limit of the container's control group. names are the files that hold it in cgroup version 2 and 1;
+// "" if neither can be read.
 func ownLimit(names ...string) string {
 	for _, name := range names {
 		if data, err := os.ReadFile("/sys/fs/cgroup/" + name); err == nil {
@@ -72,8 +73,8 @@ func ownLimit(names ...string) string {
 	return ""
 }
 
-// startKeeper starts a keeper with files as its descriptors from 0 on, and returns a descriptor of it. If it is
-// killed, nothing more is read at fd.
+// startKeeper starts a keeper with files as its descriptors 0, 1 and so on, and returns a pidfd of it. If the keeper
+// crashes or is killed, startKeeper shuts down the socket fd, so that containerMain ends.
 func startKeeper(fd int, env []string, files []int) (pidfd int, err error) {
 	var fds []uintptr
 	for _, file := range files {
@@ -85,14 +86,14 @@ func startKeeper(fd int, env []string, files []int) (pidfd int, err error) {
 	if err != nil {
 		return -1, os.NewSyscallError("fork", err)
 	}
-	go func() { // ends with the keeper
+	go func() { // ends when the keeper ends
 		var ws unix.WaitStatus
 		_, err := unix.Wait4(pid, &ws, 0, nil)
 		for err == unix.EINTR {
 			_, err = unix.Wait4(pid, &ws, 0, nil)
 		}
-		if crashed := 2; err != nil || !ws.Exited() || ws.ExitStatus() == crashed {
-			_ = unix.Shutdown(fd, unix.SHUT_RDWR) // the first thread reads end of file
+		if panicked := 2; err != nil || !ws.Exited() || ws.ExitStatus() == panicked {
+			_ = unix.Shutdown(fd, unix.SHUT_RDWR) // containerMain then reads end of file
 		}
 	}()
 	return pidfd, nil

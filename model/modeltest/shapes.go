@@ -79,9 +79,9 @@ func chatCalls() []testcase {
 			`{"id":"b","function":{"name":"read_file","arguments":"{\"y\""}}`, `{"function":{"arguments":":2}"}}`),
 		chunks("no index, both in one chunk", made(one, two), `{"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}},{"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
 		chunks("index 0 for all", made(one, two), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":0,"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
-		chunks("index 0 for all, no ids", made(unnamed(one, "call00001"), unnamed(two, "call00002")), `{"index":0,"function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":0,"function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
-		chunks("neither index nor ids", made(unnamed(one, "call00001"), unnamed(two, "call00002")), `{"function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
-		chunks("the same id twice", made(one, unnamed(two, "call00002")), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":1,"id":"a","function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
+		chunks("index 0 for all, no ids", made(withID(one, "call00001"), withID(two, "call00002")), `{"index":0,"function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":0,"function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
+		chunks("neither index nor ids", made(withID(one, "call00001"), withID(two, "call00002")), `{"function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
+		chunks("the same id twice", made(one, withID(two, "call00002")), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":1,"id":"a","function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
 		chunks("id and name with each fragment", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\""}}`, `{"index":0,"id":"a","function":{"name":"shell","arguments":":1}"}}`),
 		chunks("a name in pieces", made(one), `{"index":0,"id":"a","function":{"name":"sh"}}`, `{"index":0,"function":{"name":"ell","arguments":"{\"x\":1}"}}`),
 		chunks("arguments repeated behind their end", made(one, two), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\""}}`, `{"index":0,"function":{"arguments":":1}"}}`,
@@ -92,11 +92,11 @@ func chatCalls() []testcase {
 			`{"index":1,"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`, `{"index":0,"function":{"arguments":"\"ls\"}"}}`),
 		chunks("arguments before the name", made(one), `{"index":0,"id":"a","function":{"arguments":"{\"x\""}}`, `{"index":0,"function":{"name":"shell","arguments":":1}"}}`),
 		chunks("the second index first", made(two, one), `{"index":1,"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`, `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`),
-		chunks("told twice, without ids", made(unnamed(one, "call00001")), `{"index":0,"function":{"name":"shell","arguments":"{\"x\""}}`, `{"index":0,"function":{"arguments":":1}"}}`,
+		chunks("told twice, without ids", made(withID(one, "call00001")), `{"index":0,"function":{"name":"shell","arguments":"{\"x\""}}`, `{"index":0,"function":{"arguments":":1}"}}`,
 			`{"index":0,"function":{"name":"shell","arguments":"{\"x\":1}"}}`),
 		chunks("told twice, the second time without an id", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":0,"function":{"name":"shell","arguments":"{\"x\": 1}"}}`),
 		chunks("told twice, with another index", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":1,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`),
-		chunks("index 0 for all, no ids, told twice", made(unnamed(one, "call00001"), unnamed(two, "call00002")), `{"index":0,"function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":0,"function":{"name":"read_file","arguments":"{\"y\":2}"}}`,
+		chunks("index 0 for all, no ids, told twice", made(withID(one, "call00001"), withID(two, "call00002")), `{"index":0,"function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":0,"function":{"name":"read_file","arguments":"{\"y\":2}"}}`,
 			`{"index":0,"function":{"name":"shell","arguments":"{\"x\":1}"}},{"index":0,"function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
 		chunks("{} before the arguments", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{}"}}`, `{"index":0,"function":{"arguments":"{\"x\":1}"}}`),
 		chunks("{} before the arguments, in pieces", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":{}}}`, `{"index":0,"function":{"arguments":"{\"x\""}}`, `{"index":0,"function":{"arguments":":1}"}}`),
@@ -106,11 +106,11 @@ func chatCalls() []testcase {
 		chunks("indices that count fragments", made(one, two), `{"index":0,"id":"a","function":{"name":"shell","arguments":""}}`, `{"index":1,"function":{"arguments":"{\"x\""}}`, `{"index":2,"function":{"arguments":":1}"}}`,
 			`{"index":3,"id":"b","function":{"name":"read_file","arguments":"{\"y\""}}`, `{"index":4,"function":{"arguments":":2}"}}`),
 		chunks("{} and an index that was never opened", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{}"}}`, `{"index":1,"function":{"arguments":"{\"x\":1}"}}`),
-		chunks("the same twice", made(one, unnamed(one, "b")), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":1,"id":"b","function":{"name":"shell","arguments":"{\"x\":1}"}}`),
+		chunks("the same twice", made(one, withID(one, "b")), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":1,"id":"b","function":{"name":"shell","arguments":"{\"x\":1}"}}`),
 		{
 			name:    "call: the older function_call",
 			replies: []scripted.Reply{{Chunks: []string{delta(`{"function_call":{"name":"shell","arguments":"{\"x\""}}`), delta(`{"function_call":{"arguments":":1}"}}`), finish("function_call")}}},
-			want:    made(unnamed(one, "call00001")),
+			want:    made(withID(one, "call00001")),
 		},
 		{
 			name: "call: in one JSON answer",
@@ -141,7 +141,7 @@ func chatCallsAgain() []testcase {
 		return `{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[` + calls + `]},"finish_reason":"tool_calls"}]}`
 	}
 	whole := piece(`"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}`)
-	nameless := unnamed(one, "call00001")
+	nameless := withID(one, "call00001")
 	return []testcase{
 		chunks("both forms at once", made(one), both(`{\"x\":1}`)),
 		chunks("both forms at once, in fragments", made(one), both(``), both(`{\"x\"`), both(`:1}`)),
@@ -156,7 +156,7 @@ func chatCallsAgain() []testcase {
 		chunks("again in a message, without ids", made(nameless), piece(`"function":{"name":"shell","arguments":"{\"x\":1}"}`), message(oneWhole)),
 		chunks("again in a message, without an id", made(one), whole, message(oneWhole)),
 		chunks("again in a message, with another id", made(one), whole, message(`{"id":"z","function":{"name":"shell","arguments":{"x": 1}}}`)),
-		chunks("again in a message, both", made(unnamed(one, "call00001"), unnamed(two, "call00002")), piece(oneWhole[1:len(oneWhole)-1]), piece(twoWhole[1:len(twoWhole)-1]), message(oneWhole+","+twoWhole)),
+		chunks("again in a message, both", made(withID(one, "call00001"), withID(two, "call00002")), piece(oneWhole[1:len(oneWhole)-1]), piece(twoWhole[1:len(twoWhole)-1]), message(oneWhole+","+twoWhole)),
 		chunks("again in each message", made(one), whole, message(oneWhole), message(oneWhole)),
 		chunks("again in a message, which has the end of it", made(one), piece(`"id":"a","function":{"name":"shell","arguments":"{\"x\""}`), message(oneWhole)),
 		chunks("another in a message", made(one, two), whole, message(oneWhole+`,{"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`)),

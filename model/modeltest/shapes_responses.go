@@ -164,7 +164,7 @@ func responsesCalls() []testcase {
 	done := func(index int, id string, c model.ToolCall) string {
 		return ev("output_item.done", fmt.Sprintf(`"output_index":%d,"item":{"id":"%s","type":"function_call","call_id":"%s","name":"%s","arguments":%q}`, index, id, c.ID, c.Name, c.Arguments))
 	}
-	other := unnamed(one, "z")
+	other := withID(one, "z")
 	nameless := func(index int, id, s string) string {
 		return ev("function_call_arguments.done", fmt.Sprintf(`"output_index":%d,"item_id":"%s","arguments":%q`, index, id, s))
 	}
@@ -188,15 +188,15 @@ func responsesCalls() []testcase {
 		call("ids that change with each event", made(one, two), added(0, "1", "a", "shell"), added(1, "2", "b", "read_file"), args(0, "3", `{"x"`), args(1, "4", two.Arguments), args(0, "5", `:1}`), done(0, "6", one), done(1, "7", two)),
 		call("arguments before the name", made(one), args(0, "f", `{"x"`), args(0, "f", `:1}`), done(0, "f", one)),
 		call("the second index first", made(two, one), added(1, "g", "b", "read_file"), args(1, "g", two.Arguments), done(1, "g", two), added(0, "f", "a", "shell"), args(0, "f", one.Arguments), done(0, "f", one)),
-		call("the same id twice", made(one, unnamed(two, "call00002")), done(0, "f", one), done(1, "g", unnamed(two, "a"))),
-		call("no ids", made(unnamed(one, "call00001"), unnamed(two, "call00002")), done(0, "", unnamed(one, "")), done(1, "", unnamed(two, ""))),
+		call("the same id twice", made(one, withID(two, "call00002")), done(0, "f", one), done(1, "g", withID(two, "a"))),
+		call("no ids", made(withID(one, "call00001"), withID(two, "call00002")), done(0, "", withID(one, "")), done(1, "", withID(two, ""))),
 		call("told twice", made(one), added(0, "f", "a", "shell"), args(0, "f", one.Arguments), done(0, "f", one), done(0, "f", one)),
 		call("another call id at its end", made(one), added(0, "f", "a", "shell"), args(0, "f", one.Arguments), done(0, "f", other)),
 		call("another call id at its end, before the arguments", made(one), added(0, "f", "a", "shell"), done(0, "f", other)),
 		call("told twice, with another call id", made(one), done(0, "f", one), done(0, "f", other)),
 		call("told twice, with another id", made(one), done(0, "f", one), done(0, "g", one)),
 		call("told twice, with another id and index", made(one), done(0, "f", one), done(1, "g", one)),
-		call("told twice, without ids", made(unnamed(one, "call00001")), done(0, "", unnamed(one, "")), done(0, "", unnamed(one, ""))),
+		call("told twice, without ids", made(withID(one, "call00001")), done(0, "", withID(one, "")), done(0, "", withID(one, ""))),
 		call("told twice, spelled otherwise", made(one), done(0, "f", one), done(0, "g", model.ToolCall{ID: "a", Name: "shell", Arguments: `{ "x": 1 }`})),
 		call("announced twice, with another id", made(one), added(0, "1", "a", "shell"), added(0, "2", "a", "shell"), args(0, "3", one.Arguments), done(0, "4", one)),
 		call("all ids change with each event", made(one), added(0, "1", "a", "shell"), args(0, "2", one.Arguments), done(0, "3", other)),
