@@ -113,6 +113,8 @@ type Sandbox struct {
 	AllowFetch []string `toml:"allow_fetch"`
 	// Publish are ports, as written; see Ports.
 	Publish []string `toml:"publish"`
+	// Evidence is "full", "network" or "off".
+	Evidence string `toml:"evidence"`
 	// Hold allows refused calls of a running command to be held for an answer.
 	Hold bool `toml:"hold"`
 	// Experiments runs failed commands again on drafts, to find out why.

@@ -69,6 +69,7 @@ tmp = "shared"
 fallback = "warn"
 allow_hosts = ["example.com:443"]
 allow_sockets = ["/run/s"]
+evidence = "network"
 hold = false
 experiments = false
 required_layers = ["landlock", "seccomp"]
@@ -102,7 +103,7 @@ func TestFile(t *testing.T) {
 	}
 	want := config.Sandbox{
 		Mode: config.Strict, AddDirs: []string{"/a", "~/b"}, DenyRead: []string{"/k", "**/.env"}, Protected: []string{"Makefile"},
-		DenySecrets: true, Temp: "shared", Backend: "native", Fallback: "warn", RequiredLayers: []string{"landlock", "seccomp"}, Network: "full",
+		DenySecrets: true, Temp: "shared", Backend: "native", Fallback: "warn", RequiredLayers: []string{"landlock", "seccomp"}, Network: "full", Evidence: "network",
 		AllowHosts: []string{"example.com:443"}, AllowSockets: []string{"/run/s"},
 		Limits: config.Limits{WallSeconds: 1, CPUSeconds: 2, MemoryMB: 3},
 		Env:    config.Env{Inherit: "none", Include: []string{"A"}, Exclude: []string{"B*"}, Set: map[string]string{"C": "d"}},
@@ -116,7 +117,7 @@ func TestFile(t *testing.T) {
 	if d := cmp.Diff(map[string]bool{"search": true}, c.DisabledTools()); d != "" {
 		t.Error(d)
 	}
-	for key, line := range map[string]int{"model": 2, "sandbox.mode": 10, "sandbox.limits.cpu_s": 23, "sandbox.env.set": 29, "tools.search.enabled": 32, "providers.local.headers": 43} {
+	for key, line := range map[string]int{"model": 2, "sandbox.mode": 10, "sandbox.limits.cpu_s": 24, "sandbox.env.set": 30, "tools.search.enabled": 33, "providers.local.headers": 44} {
 		if o := c.Origin(key); o.Kind != "file" || o.Line != line || o.Column < 1 {
 			t.Errorf("%s comes from %v, want line %d", key, o, line)
 		}

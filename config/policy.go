@@ -481,6 +481,12 @@ func (b *builder) limits(l *sandbox.Limits, set Limits) {
 	}
 }
 
+// EvidenceLevel returns the setting in the sandbox's type.
+func (s Sandbox) EvidenceLevel() sandbox.EvidenceLevel {
+	less := map[string]sandbox.EvidenceLevel{"network": sandbox.EvidenceNetworkOnly, "off": sandbox.EvidenceNothing}
+	return cmp.Or(less[s.Evidence], sandbox.EvidenceFull)
+}
+
 // environmentPolicy returns the environment policy of commands. It excludes variables with the
 // keys of providers, whatever their names, unless include names them.
 func environmentPolicy(e Env, keys []string) sandbox.Env {

@@ -182,6 +182,8 @@ var settings = []setting{
 		doc: "Sockets with a path that commands may connect to: the program that listens there acts outside the sandbox. `codeagent sandbox --allow-socket` adds to the list."},
 	{key: "sandbox.publish", opens: true, valid: validPorts,
 		doc: "Ports of background commands that your browser reaches without a question, as strings: `[\"5173\"]` ([ports.md](ports.md))."},
+	{key: "sandbox.evidence", choices: []string{"full", "network", "off"}, def: `"full"`,
+		doc: "Which refusals are recorded: all, those of the network alone, or none. What is enforced is the same. Less is faster, and you and the model learn less; a call whose refusal is not recorded cannot wait for an answer either."},
 	{key: "sandbox.hold", often: true, def: "true",
 		doc: "On the screen, under `on-request` and `on-failure`: if a refused call of a running command seems to matter ([permissions.md](permissions.md)), it waits, you are asked, and after a yes the same command continues. If a command failed because of other refused calls, one question offers everything it lacked. `false`: refused calls fail at once, and only `on-failure` asks afterwards."},
 	{key: "sandbox.experiments", def: "true",

@@ -52,6 +52,8 @@ type Options struct {
 	Environ []string
 	// Files gives verdicts access to file metadata; usually OS.
 	Files verdict.FileSystem
+	// Evidence is the level for commands that do not set their own.
+	Evidence sandbox.EvidenceLevel
 	// Trees has the commands of all runners of a session; nil: of this one alone.
 	Trees *Trees
 	// Ground returns where commands may change names. Nothing there is in the environment of a
@@ -119,7 +121,8 @@ type Command struct {
 	Timeout time.Duration
 	// Holder answers held calls. If nil, refused calls fail at once.
 	Holder sandbox.Holder
-	// Observer is as in sandbox.Command.
+	// Evidence and Observer are as in sandbox.Command.
+	Evidence sandbox.EvidenceLevel
 	Observer sandbox.ChangeObserver
 	// By names the command in questions about what it changes: "the server docs".
 	By string
@@ -283,7 +286,7 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 	return sandbox.Command{
 		Named: r.temporary(p, c), Draft: draft, Idle: c.Idle, Alive: r.alive(), Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Terminal: c.Terminal,
-		Reads: c.served != nil, Observer: c.Observer, Learn: c.Learn,
+		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Reads: c.served != nil, Observer: c.Observer, Learn: c.Learn,
 		Changed: changed, Looked: c.Looked, Versions: r.options.Versions, Listens: c.listens,
 	}, nil
 }

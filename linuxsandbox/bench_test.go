@@ -88,6 +88,24 @@ func BenchmarkRecords(b *testing.B) {
 	}
 }
 
+// BenchmarkEvidence measures what recording refusals adds to a start: the same program alternately
+// with no evidence and with all of it.
+func BenchmarkEvidence(b *testing.B) {
+	for _, namespaces := range []bool{true, false} {
+		b.Run(layersName[namespaces], func(b *testing.B) {
+			backend := newLayered(b, namespaces, true)
+			defer backend.Close()
+			ws := b.TempDir()
+			p := sandbox.WorkspaceWrite(ws)
+			seen := sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: ws, Evidence: sandbox.EvidenceFull}
+			unseen := seen
+			unseen.Evidence = sandbox.EvidenceNothing
+			none, full := inTurns(b, confined(b, backend, p, unseen), confined(b, backend, p, seen), func() {})
+			reportAbove(b, none, full)
+		})
+	}
+}
+
 // reportAbove reports how much longer the second of two programs took, for the best starts and for
 // the medians.
 func reportAbove(b *testing.B, one, two []time.Duration) {

@@ -288,7 +288,7 @@ func TestDeadBeforeTheProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	order, cmd := ready.Spec, sandbox.Command{Path: "/missing", Args: []string{"missing"}, Dir: "/"}
+	order, cmd := ready.Spec, sandbox.Command{Path: "/missing", Args: []string{"missing"}, Dir: "/", Evidence: sandbox.EvidenceFull}
 	if order.Command, err = newCommand(cmd); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ var evidenceJobs = []struct {
 	{"go build", `cd app && GOCACHE=$PWD/../out/cache go build -o ../out/app . && rm -rf ../out`, 1},
 }
 
-// BenchmarkSeen runs the same job alternately with a broker and without one:
+// BenchmarkSeen runs the same job alternately with all evidence, with none, and without a broker:
 // recording must cost little. The results are medians, in microseconds for each process or call.
 func BenchmarkSeen(b *testing.B) {
 	for _, job := range evidenceJobs {
@@ -51,13 +51,15 @@ func BenchmarkSeen(b *testing.B) {
 			turns := []struct {
 				name    string
 				backend *Backend
-			}{{"full", backend}, {"no-broker", bare}}
+				level   sandbox.EvidenceLevel
+			}{{"full", backend, sandbox.EvidenceFull}, {"none", backend, sandbox.EvidenceNothing}, {"no-broker", bare, sandbox.EvidenceFull}}
 			took := map[string][]time.Duration{}
 			for b.Loop() {
 				for _, turn := range turns {
 					if err := os.MkdirAll(filepath.Join(ws, "out"), 0o755); err != nil {
 						b.Fatal(err)
 					}
+					cmd.Evidence = turn.level
 					start := time.Now()
 					proc, err := sandboxtest.Start(turn.backend, b.Context(), sandbox.WorkspaceWrite(ws), cmd, nil)
 					if err != nil {

@@ -49,7 +49,7 @@ func (b *Backend) Start(ctx context.Context, p resolved.Policy, cmd sandbox.Comm
 // startUnder is Start on a machine with the facts f. If one is set, nothing is known yet, and f is
 // what it hopes for.
 func (b *Backend) startUnder(ctx context.Context, p resolved.Policy, cmd sandbox.Command, command spec.Command, h sandbox.Holder, f plan.Facts, one *first) (sandbox.Process, error) {
-	f.Reads = f.Broker && cmd.Reads
+	f.Reads = f.Broker && cmd.Reads && (cmd.Evidence == "" || cmd.Evidence == sandbox.EvidenceFull)
 	shown := p
 	if cmd.Learn != nil && f.Reads {
 		shown = p.ReadingAll() // the broker sees what p closes

@@ -386,8 +386,11 @@ func weaknesses(e sandbox.Enforcement) string {
 // evidence names the refusals that the model will not learn of. Full evidence needs no
 // words.
 func evidence(level sandbox.EvidenceLevel) string {
-	if level == sandbox.EvidenceNothing || level == sandbox.EvidenceOutputOnly {
+	switch level {
+	case sandbox.EvidenceNothing, sandbox.EvidenceOutputOnly:
 		return "- What the sandbox refuses is judged here by what a command prints: it may be missed, or guessed wrongly.\n"
+	case sandbox.EvidenceNetworkOnly:
+		return "- What the sandbox refuses of the network is known for certain; the rest is judged by what a command prints.\n"
 	}
 	return ""
 }

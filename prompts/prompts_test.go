@@ -74,7 +74,7 @@ func TestSystemPrompts(t *testing.T) {
 	}{
 		{"on-request", func(*Session) {}},
 		{"on-failure", func(f *Session) { f.Mode = "on-failure" }},
-		{"held", func(f *Session) { f.Held, f.Mode = true, "on-failure" }},
+		{"held", func(f *Session) { f.Held, f.Mode, f.Evidence = true, "on-failure", sandbox.EvidenceNetworkOnly }},
 		{"guessed", func(f *Session) { f.Evidence = sandbox.EvidenceOutputOnly }},
 		{"no-broker", func(f *Session) {
 			f.Evidence, f.Enforcement.Layers = sandbox.EvidenceOutputOnly, []sandbox.Layer{{Name: "seccomp", State: sandbox.LayerActive}}

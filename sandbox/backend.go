@@ -96,7 +96,11 @@ type Command struct {
 	Dir string
 	// Env is the complete environment, "K=V".
 	Env []string
-	// Reads asks for the refused reads too: Trace.Reads reports whether the
+	// Evidence is how much of what it refuses the backend must see and record: EvidenceFull,
+	// EvidenceNetworkOnly or EvidenceNothing. Empty means EvidenceFull. It does not change what is
+	// enforced.
+	Evidence EvidenceLevel
+	// Reads asks for the refused reads too, where Evidence is full: Trace.Reads reports whether the
 	// backend sees them. It makes each open slower, and is for programs that must not read in silence.
 	Reads bool
 	// Observer receives changes in write roots before they happen; it may be nil.

@@ -184,7 +184,8 @@ type Exit struct {
 
 // Trace is what a backend saw of one command.
 type Trace struct {
-	// Evidence is how much the backend could see: EvidenceFull, EvidencePartial or EvidenceNothing.
+	// Evidence is how much the backend could see: EvidenceFull, EvidenceNetworkOnly,
+	// EvidencePartial or EvidenceNothing.
 	Evidence EvidenceLevel
 	// Reads means that Denials has the refused reads too. Otherwise no refused read is seen.
 	Reads   bool
@@ -208,10 +209,11 @@ const (
 type EvidenceLevel string
 
 const (
-	EvidenceFull       EvidenceLevel = "full"
-	EvidencePartial    EvidenceLevel = "partial"
-	EvidenceOutputOnly EvidenceLevel = "output"
-	EvidenceNothing    EvidenceLevel = "none"
+	EvidenceFull        EvidenceLevel = "full"
+	EvidenceNetworkOnly EvidenceLevel = "network"
+	EvidencePartial     EvidenceLevel = "partial"
+	EvidenceOutputOnly  EvidenceLevel = "output"
+	EvidenceNothing     EvidenceLevel = "none"
 )
 
 // Verdict says whether a command failed because of the sandbox. Package exec/verdict judges; this

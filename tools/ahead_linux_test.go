@@ -88,7 +88,7 @@ func TestNothingStaleIsKept(t *testing.T) {
 			return nil
 		}},
 		{"not all was seen", true, true, func(_ string, _ *ran, t *Trial) error {
-			t.outcome.Trace.Evidence = sandbox.EvidencePartial
+			t.outcome.Trace.Evidence = sandbox.EvidenceNetworkOnly
 			return nil
 		}},
 		{"killed", true, true, func(_ string, _ *ran, t *Trial) error { t.outcome.Interrupted = true; return nil }},

@@ -102,7 +102,7 @@ const sigSys = 31 // the filter kills a process with SIGSYS for some calls
 // level returns how reliable the trace is.
 func level(t sandbox.Trace) sandbox.EvidenceLevel {
 	switch {
-	case t.Evidence == sandbox.EvidenceFull:
+	case t.Evidence == sandbox.EvidenceFull, t.Evidence == sandbox.EvidenceNetworkOnly:
 		return t.Evidence
 	case len(t.Denials) > 0:
 		return sandbox.EvidencePartial

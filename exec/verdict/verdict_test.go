@@ -209,7 +209,7 @@ func TestPassed(t *testing.T) {
 func TestWords(t *testing.T) {
 	lines := []string{"touch: cannot touch '/home/u/out/x': Permission denied", "curl: (7) connect to 192.0.2.1 port 80 failed: Network is unreachable", "cat: /home/u/out/secret: Permission denied"}
 	for level, want := range map[sandbox.EvidenceLevel]string{
-		sandbox.EvidenceFull: "/home/u/out/secret", sandbox.EvidenceNothing: "/home/u/out/x 192.0.2.1:80 /home/u/out/secret",
+		sandbox.EvidenceFull: "/home/u/out/secret", sandbox.EvidenceNetworkOnly: "/home/u/out/x /home/u/out/secret", sandbox.EvidenceNothing: "/home/u/out/x 192.0.2.1:80 /home/u/out/secret",
 	} {
 		e := Evidence{Policy: sandbox.WorkspaceWrite("/home/u/ws"), Dir: "/home/u/ws", Argv: []string{"x"}, Status: sandbox.Status{Exit: 1}, Output: lines, Trace: sandbox.Trace{Evidence: level}}
 		e.Policy.DenyRead = []string{"/home/u/out/secret"}

@@ -101,7 +101,7 @@ func (t *tree) blames(d *sandbox.Denial) bool {
 
 // broker reports whether a broker observed denied connections, or the policy denies none.
 func (e Evidence) broker() bool {
-	return e.Trace.Evidence == sandbox.EvidenceFull || e.Policy.Network.Mode == sandbox.NetworkFull
+	return e.Trace.Evidence == sandbox.EvidenceFull || e.Trace.Evidence == sandbox.EvidenceNetworkOnly || e.Policy.Network.Mode == sandbox.NetworkFull
 }
 
 // file judges one name. The result has no kind if the sandbox is not the reason: the policy

@@ -118,10 +118,10 @@ func (th *Theatre) Ask(t *testing.T, a sandbox.Holder, cmd sandbox.Command) (san
 }
 
 // Trace runs a script and returns its trace.
-func (th *Theatre) Trace(t *testing.T, script string) sandbox.Trace {
+func (th *Theatre) Trace(t *testing.T, level sandbox.EvidenceLevel, script string) sandbox.Trace {
 	t.Helper()
 	_, _, trace := sandboxtest.Finish(t, t.Context(), th.Backend, th.Policy, sandbox.Command{
-		Path: "bash", Args: []string{"bash", "-c", script}, Dir: th.Dir, Env: th.Env("", th.Out),
+		Path: "bash", Args: []string{"bash", "-c", script}, Dir: th.Dir, Env: th.Env("", th.Out), Evidence: level,
 	}, nil)
 	return trace
 }

@@ -137,14 +137,14 @@ func assemble(o Options) (*Broker, error) {
 	}
 	mounts := o.Order.Mounts
 	b.walk.Mounts = mountsOf(mounts)
-	b.log = evidence.New(o.Order.Reads, o.Keeper, &b.walk)
+	b.log = evidence.New(o.Command.Evidence, o.Order.Reads, o.Keeper, &b.walk)
 	reach := o.Protection.Reach(o.Order)
 	if o.Command.Terminal {
 		reach = append(reach, kernel.PathOf(int(o.Command.Stdin.Fd())))
 	}
 	b.judge, held.law = judge.New(judge.Options{
 		Policy: withOwnFolders(o.Policy, mounts), Protection: o.Protection, Reach: reach, Files: o.Session.Files, Walk: &b.walk,
-		Versions: o.Command.Versions, Seal: seal,
+		Sees: b.log.Sees, Versions: o.Command.Versions, Seal: seal,
 	})
 	still := o.Session.Lock()
 	b.links = gitlinks{judge: b.judge, log: b.log, still: still}

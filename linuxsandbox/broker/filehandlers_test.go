@@ -160,7 +160,7 @@ func listing(t *testing.T, base string) (all []string) {
 func fileCallsOf(ws string, f *fake) *fileCalls {
 	p := sandboxtest.Resolved(sandbox.WorkspaceWrite(ws))
 	walk, files := new(pathwalk.Walker), new(judge.Files)
-	j, _ := judge.New(judge.Options{Policy: p, Protection: judge.PlanProtection(p, []string{ws}, nil), Files: files, Walk: walk, Seal: seal})
+	j, _ := judge.New(judge.Options{Policy: p, Protection: judge.PlanProtection(p, []string{ws}, nil), Files: files, Walk: walk, Sees: f.Sees, Seal: seal})
 	still, deny := files.Lock(), &denials{judge: j, rights: f.rights(0), walk: walk, log: f, hold: f.hold}
 	return &fileCalls{
 		rules: notify.RulesOf(&spec.Spec{Ask: true}), walk: walk, judge: j, observer: &observer{judge: j, walk: walk, still: still}, still: still,

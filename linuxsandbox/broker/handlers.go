@@ -36,7 +36,9 @@ type handlers struct {
 	programs  *programs // nil: all may start
 
 	rules notify.Rules
+	judge interface{ Any() bool } // whether a path is brokered
 	log   interface {
+		Sees() bool
 		Exit(n *notify.Notification)
 	}
 }
@@ -107,7 +109,7 @@ func (b *Broker) handlersFor(o Options) handlers {
 			},
 			Records: &b.session.sockets, Network: b.session.Net, Inet: o.Order.Network, AskInet: o.Order.AskNetwork, Datagrams: o.Order.Sends(), HostNet: o.Order.HostNet, Taking: o.Taking, Caps: rights.keep, Wake: b.wake,
 		}),
-		rules: b.rules, log: log,
+		rules: b.rules, judge: j, log: log,
 	}
 }
 
@@ -198,6 +200,9 @@ func (h *handlers) changeFile(n *notify.Notification, c *calls.File) notify.Repl
 }
 
 func (h *handlers) judgeFile(n *notify.Notification, c *calls.File) notify.Reply {
+	if !h.judge.Any() && !h.log.Sees() && h.rules.Confines(notify.Changes) && c.Kind != calls.Access {
+		return h.rules.Proceed(notify.ByLandlock) // no path is brokered
+	}
 	switch c.Kind {
 	case calls.Open, calls.Creat, calls.Openat2:
 		return h.opens.openFile(n, c)

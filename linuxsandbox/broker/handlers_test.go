@@ -38,6 +38,7 @@ type fake struct {
 }
 
 func (f *fake) Record(_ *notify.Notification, d sandbox.Denial) { f.denials = append(f.denials, d) }
+func (f *fake) Sees() bool                                      { return true }
 func (f *fake) Exit(*notify.Notification)                       {}
 func (f *fake) Supersede(string)                                {}
 

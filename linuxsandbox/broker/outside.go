@@ -31,9 +31,10 @@ type denials struct {
 	hold func(n *notify.Notification, r refusal) notify.Reply
 }
 
-// recorder is the log of denials.
+// recorder is the log of denials. Sees says whether calls are examined that fail without the broker.
 type recorder interface {
 	Record(n *notify.Notification, d sandbox.Denial)
+	Sees() bool
 }
 
 type denialJudge interface {
@@ -222,7 +223,7 @@ func (h *denials) unfound(n *notify.Notification, call string, m pathwalk.Name, 
 	if calls.MetadataOf(n.NR) != nil {
 		kind = sandbox.KindMetadata
 	}
-	if err != unix.EACCES || path == "" {
+	if err != unix.EACCES || path == "" || !h.log.Sees() {
 		return notify.Failed(h.unread(n, call, kind, err))
 	}
 	r := refusal{denials: []*sandbox.Denial{{Kind: kind, Target: path}}, call: call, errno: unix.EACCES, pins: []pin{{fd: -1, path: path, asked: m.Path}}}

@@ -84,7 +84,7 @@ func TestRecordedInSetting(t *testing.T) {
 			continue
 		}
 		t.Run(row.name, func(t *testing.T) {
-			tr := th.Trace(t, fill(row.script))
+			tr := th.Trace(t, "", fill(row.script))
 			left := slices.Clone(row.want)
 			for _, d := range tr.Denials {
 				i := slices.IndexFunc(left, func(w string) bool {

@@ -15,6 +15,7 @@ import (
 	"codeagent/linuxsandbox/backendtest"
 	"codeagent/linuxsandbox/broker/evidence"
 	"codeagent/sandbox"
+	"codeagent/sandbox/protect/protecttest"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,7 +25,7 @@ func TestTrace(t *testing.T) { backendtest.WithAndWithoutMounts(t, traces) }
 
 func traces(t *testing.T, th *backendtest.Theatre) {
 	away := filepath.Dir(th.Out)
-	tr := th.Trace(t, `ls > /dev/null; cd ../away; sh -c 'touch ./new; : after' ; (exit 9); rm -f ../away/file; mkdir new; true; exit 4`)
+	tr := th.Trace(t, "", `ls > /dev/null; cd ../away; sh -c 'touch ./new; : after' ; (exit 9); rm -f ../away/file; mkdir new; true; exit 4`)
 	if tr.Evidence != sandbox.EvidenceFull || len(tr.Denials) < 3 {
 		t.Fatalf("%+v", tr)
 	}
@@ -68,7 +69,7 @@ func TestRepeatedDenialsAreCounted(t *testing.T) {
 	backendtest.WithAndWithoutMounts(t, func(t *testing.T, th *backendtest.Theatre) {
 		away := filepath.Dir(th.Out)
 		const many = 5000
-		tr := th.Trace(t, `for i in 1 2 3; do touch `+away+`/a; done 2>/dev/null; (for ((i = 0; i < `+strconv.Itoa(many)+`; i++)); do : > `+away+`/b; done) 2>/dev/null; true`)
+		tr := th.Trace(t, "", `for i in 1 2 3; do touch `+away+`/a; done 2>/dev/null; (for ((i = 0; i < `+strconv.Itoa(many)+`; i++)); do : > `+away+`/b; done) 2>/dev/null; true`)
 		got := map[string]int{}
 		for _, d := range tr.Denials {
 			got[filepath.Base(d.Target)] += d.Count
@@ -98,7 +99,7 @@ func moots(t *testing.T, th *backendtest.Theatre) {
 		{"refused", `echo > ../away/file; rm -f ../away/file; mv ../away/file ../away/f; ln ../away/file here`, 5},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			tr := th.Trace(t, row.script+"; true")
+			tr := th.Trace(t, "", row.script+"; true")
 			if len(tr.Denials) != row.denials {
 				t.Errorf("%d denials: %+v", len(tr.Denials), tr.Denials)
 			}
@@ -147,7 +148,7 @@ func TestPermissionsInSetting(t *testing.T) {
 		{"a namespace of mounts", "unshare -m true", "unshare", capability, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			tr := th.Trace(t, row.script)
+			tr := th.Trace(t, "", row.script)
 			if row.target == "unshare" && strings.Contains(s.Name, "container") && len(tr.Denials) == 0 {
 				return // the container's own filter refuses it
 			}
@@ -173,7 +174,7 @@ func TestTraceIsBounded(t *testing.T) {
 	b := backendtest.New(t)
 	defer b.Close()
 	th := backendtest.NewTheatre(t, b)
-	tr := th.Trace(t, `cd ../away; for i in {1..1100}; do : > new$i; done 2>/dev/null; chmod 600 file; : > last`)
+	tr := th.Trace(t, "", `cd ../away; for i in {1..1100}; do : > new$i; done 2>/dev/null; chmod 600 file; : > last`)
 	if tr.Evidence != sandbox.EvidencePartial || len(tr.Denials) != evidence.MaxDenials+1 {
 		t.Errorf("%s, %d denials", tr.Evidence, len(tr.Denials))
 	}
@@ -182,12 +183,31 @@ func TestTraceIsBounded(t *testing.T) {
 			t.Errorf("%s is not recorded", name)
 		}
 	}
-	tr = th.Trace(t, `cd ../away; for i in {1..50}; do : > new; done 2>/dev/null; (: > new) 2>/dev/null; :`)
+	tr = th.Trace(t, "", `cd ../away; for i in {1..50}; do : > new; done 2>/dev/null; (: > new) 2>/dev/null; :`)
 	if len(tr.Denials) != 1 || tr.Denials[0].Count != 51 || tr.Evidence != sandbox.EvidenceFull {
 		t.Errorf("%s, %+v", tr.Evidence, tr.Denials)
 	}
-	tr = th.Trace(t, `: > $'../away/\xff\x1b[2J\n'`)
+	tr = th.Trace(t, "", `: > $'../away/\xff\x1b[2J\n'`)
 	if len(tr.Denials) != 1 || !strings.HasSuffix(tr.Denials[0].Target, "\xff\x1b[2J\n") || !utf8.ValidString(tr.Denials[0].Program) {
 		t.Errorf("%+v", tr.Denials)
+	}
+}
+
+// TestEvidenceLevels: with less evidence, the same is enforced.
+func TestEvidenceLevels(t *testing.T) { backendtest.WithAndWithoutMounts(t, levels) }
+
+func levels(t *testing.T, th *backendtest.Theatre) {
+	for level, want := range map[sandbox.EvidenceLevel]int{sandbox.EvidenceFull: 3, sandbox.EvidenceNetworkOnly: 2, sandbox.EvidenceNothing: 2} {
+		before := attack.Stat(t, th.Out)
+		tr := th.Trace(t, level, protecttest.In(`echo > ../away/file; chmod 777 ../away/file; echo > {shell}; exit 3`))
+		if tr.Evidence != level || len(tr.Denials) != want {
+			t.Errorf("%s: %s %+v", level, tr.Evidence, tr.Denials)
+		}
+		if (len(tr.Exits) > 0) != (level != sandbox.EvidenceNothing) {
+			t.Errorf("%s: %+v", level, tr.Exits)
+		}
+		if after := attack.Stat(t, th.Out); after != before {
+			t.Errorf("%s: %+v, was %+v", level, after, before)
+		}
 	}
 }

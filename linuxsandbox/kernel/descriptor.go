@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"errors"
+	"io"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,4 +40,37 @@ func ReadFull(fd int, buf []byte) error {
 		}
 	}
 	return nil
+}
+
+// File is a descriptor as an io.ReaderAt and io.Writer.
+type File int
+
+// ReadAt implements io.ReaderAt; it does not change the offset of the file.
+func (f File) ReadAt(p []byte, off int64) (done int, err error) {
+	for done < len(p) && err == nil {
+		var n int
+		n, err = unix.Pread(int(f), p[done:], off+int64(done))
+		switch {
+		case err == unix.EINTR:
+			err = nil
+		case err == nil && n == 0:
+			err = io.EOF
+		case err == nil:
+			done += n
+		}
+	}
+	return done, err
+}
+
+// Write implements io.Writer.
+func (f File) Write(p []byte) (done int, err error) {
+	for done < len(p) && err == nil {
+		var n int
+		n, err = unix.Write(int(f), p[done:])
+		if err == unix.EINTR {
+			err = nil
+		}
+		done += max(n, 0)
+	}
+	return done, err
 }

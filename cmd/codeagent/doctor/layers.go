@@ -112,9 +112,10 @@ func paragraph(w io.Writer, lead, words string) {
 func describeEvidence(b *workspace.Workspace, w io.Writer) {
 	level, why := b.Evidence()
 	known := map[sandbox.EvidenceLevel]string{
-		sandbox.EvidenceFull:       "full: the kernel reports each denial and its program",
-		sandbox.EvidenceOutputOnly: "output: judged by what a command prints, so never certain: ",
-		sandbox.EvidenceNothing:    "none: ",
+		sandbox.EvidenceFull:        "full: the kernel reports each denial and its program",
+		sandbox.EvidenceNetworkOnly: "network: the rest is judged by what a command prints: ",
+		sandbox.EvidenceOutputOnly:  "output: judged by what a command prints, so never certain: ",
+		sandbox.EvidenceNothing:     "none: ",
 	}[level] + why
 	paragraph(w, "evidence  ", known)
 	held := "yes: on a screen, what a running command may not do waits for your answer"

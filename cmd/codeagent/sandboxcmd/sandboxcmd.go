@@ -96,7 +96,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 		if lesson, err = beginLearning(ctx, ws, x, argv); err != nil {
 			return err
 		}
-		command.Learn = lesson.Learn
+		command.Learn, command.Evidence = lesson.Learn, sandbox.EvidenceFull
 	}
 	stderr, err := newTee(s.Err)
 	if err != nil {

@@ -177,7 +177,7 @@ func (m *member) serve(ctx context.Context, one *instance) error {
 	one.under.Temp = temp
 	c := exec.Command{By: "the server " + m.name, Argv: m.box.argv, Dir: m.box.dir, Observer: m.observer()}
 	if learn := m.all.options.Learn; learn != nil {
-		c.Learn = learn(m.name)
+		c.Learn, c.Evidence = learn(m.name), sandbox.EvidenceFull
 	}
 	g := m.ahead
 	if m.ahead = nil; g == nil {

@@ -28,6 +28,8 @@ func (ws *Workspace) NotHeldUnder(mode approvals.Mode) string {
 		return "sandbox.hold is off"
 	case !mode.Holds():
 		return "the approval policy is " + string(mode)
+	case ws.Config.Sandbox.EvidenceLevel() == sandbox.EvidenceNothing:
+		return "sandbox.evidence is off"
 	case !slices.Contains(ws.Enforcement.Active(), "notify"):
 		return NoNotify
 	}
@@ -47,11 +49,17 @@ func (ws *Workspace) NetworkNotHeld() string {
 
 // Evidence returns how much is known here about a command's denials, and why not all.
 func (ws *Workspace) Evidence() (level sandbox.EvidenceLevel, why string) {
+	level = ws.Config.Sandbox.EvidenceLevel()
+	origin := "sandbox.evidence (" + ws.Config.Origin("sandbox.evidence").String() + ")"
 	switch {
 	case ws.Policy.Unconfined || ws.Enforcement.Weak("unconfined"):
 		return sandbox.EvidenceNothing, "commands run without a sandbox"
+	case level == sandbox.EvidenceNothing:
+		return sandbox.EvidenceOutputOnly, origin
 	case !slices.Contains(ws.Enforcement.Active(), "notify"):
 		return sandbox.EvidenceOutputOnly, NoNotify
+	case level == sandbox.EvidenceNetworkOnly:
+		return level, origin
 	}
-	return sandbox.EvidenceFull, ""
+	return level, ""
 }

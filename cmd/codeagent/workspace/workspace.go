@@ -196,7 +196,7 @@ func runnerOf(ws *Workspace, backend, none resolved.Backend, on exec.Draft) *exe
 	return exec.New(exec.Options{
 		Backend: backend, None: none, Draft: on, SpillDir: ws.Paths.Output,
 		SpillAll: ws.Config.Sandbox.Limits.OutputAllMB << 20, Environ: ws.Stdio.Environ, Files: ws.Files,
-		Begins: ws.NoteGrants, Trees: &ws.Trees, Ground: ground, Versions: ws.git.versions,
+		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants, Trees: &ws.Trees, Ground: ground, Versions: ws.git.versions,
 		Alive: func() *os.File {
 			if ws.InUse == nil {
 				return nil

@@ -24,6 +24,7 @@ const MaxDenials = 1000
 // Log collects the denials of a command, with a count of equal ones, and how its
 // processes ended.
 type Log struct {
+	level  sandbox.EvidenceLevel
 	reads  bool
 	keeper int
 	walk   *pathwalk.Walker
@@ -44,10 +45,10 @@ type Log struct {
 	connected sandbox.Connections
 }
 
-// New makes the log of one command. reads says whether refused reads are
+// New makes the log of one command. level is how much is examined, reads whether refused reads are
 // seen too, and keeper the PID of the parent of the command's first process.
-func New(reads bool, keeper int, walk *pathwalk.Walker) *Log {
-	return &Log{reads: reads, keeper: keeper, walk: walk}
+func New(level sandbox.EvidenceLevel, reads bool, keeper int, walk *pathwalk.Walker) *Log {
+	return &Log{level: level, reads: reads, keeper: keeper, walk: walk}
 }
 
 // denialKey identifies denials that are counted together. A moot denial is not counted with
@@ -58,6 +59,12 @@ type denialKey struct {
 	comm, file        string
 	moot              bool
 	unwritten         *sandbox.Unwritten
+}
+
+// Sees reports whether the broker also examines the calls that the kernel's layers deny
+// without it.
+func (e *Log) Sees() bool {
+	return e.level == sandbox.EvidenceFull || e.level == ""
 }
 
 // Missed marks the trace as incomplete.
@@ -182,6 +189,9 @@ func (e *Log) Trace(blind bool) sandbox.Trace {
 	if e.lost || blind {
 		t.Evidence = sandbox.EvidencePartial
 	}
+	if e.level == sandbox.EvidenceNothing || e.level == sandbox.EvidenceNetworkOnly && t.Evidence == sandbox.EvidenceFull {
+		t.Evidence = e.level
+	}
 	return t
 }
 
@@ -238,6 +248,9 @@ func (l *exitLog) add(e sandbox.Exit) {
 // Exit records an exit_group.
 func (e *Log) Exit(n *notify.Notification) {
 	e.ended++
+	if e.level == sandbox.EvidenceNothing {
+		return
+	}
 	c, _ := kernel.ReadProcess(kernel.ProcessOf(int(n.TID)))
 	by, ok := kernel.ReadProcess(c.Parent)
 	for ok && by.Forked {

@@ -41,6 +41,7 @@ type Judge struct {
 	walk    *pathwalk.Walker
 	looks   looks
 	history history
+	sees    func() bool
 	seal    func(dir int) bool
 	// mayLose: a person allowed the command to make changes that undo cannot restore.
 	mayLose bool
@@ -57,6 +58,8 @@ type Options struct {
 	Files *Files
 	// Walk finds files for the command. It asks the judge which paths mean others.
 	Walk *pathwalk.Walker
+	// Sees says whether calls are examined that fail without the broker.
+	Sees func() bool
 	// Versions is sandbox.Command.Versions.
 	Versions func(top, name string) sandbox.Versions
 	// Seal reports whether a folder has no hooks and no settings that name programs. It replaces the settings by copies.
@@ -67,7 +70,7 @@ type Options struct {
 func New(o Options) (*Judge, Law) {
 	j := &Judge{
 		policy: o.Policy, protection: o.Protection, reach: o.Reach, files: o.Files, walk: o.Walk,
-		seal: o.Seal, history: history{versions: o.Versions},
+		sees: o.Sees, seal: o.Seal, history: history{versions: o.Versions},
 	}
 	o.Walk.Instead, o.Walk.OnHost = j.InMemory, j.onHost
 	for _, path := range o.Protection.granted {
@@ -416,6 +419,9 @@ func (j *Judge) OwnGit(n *notify.Notification, dir string) bool {
 
 // Forget records that a name of the file with the state st is removed.
 func (j *Judge) Forget(st *unix.Stat_t) { j.files.own.removed(st) }
+
+// Any reports whether any path is brokered.
+func (j *Judge) Any() bool { return j.protection.any() }
 
 // Brokered reports whether the broker makes the changes at path.
 func (j *Judge) Brokered(path string) bool { return j.protection.brokered(path) }

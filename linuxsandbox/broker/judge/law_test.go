@@ -41,7 +41,7 @@ func TestLaw(t *testing.T) {
 		{"a loss", Request{Kind: sandbox.KindLoss}, sandbox.Grant{}, true},
 	} {
 		j, law := New(Options{
-			Policy: p, Protection: PlanProtection(p, []string{ws}, nil), Files: new(Files), Walk: new(pathwalk.Walker),
+			Policy: p, Protection: PlanProtection(p, []string{ws}, nil), Files: new(Files), Walk: new(pathwalk.Walker), Sees: func() bool { return true },
 		})
 		before := law.State()
 		if !j.Shut(sandbox.KindWrite, file) || j.AllowsLoss() || j.GrantedAt(file) || law.Allows(row.asked) {

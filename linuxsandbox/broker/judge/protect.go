@@ -66,6 +66,9 @@ func (p *Protection) Shared() []string {
 	})
 }
 
+// any reports whether any path is brokered.
+func (p *Protection) any() bool { return len(p.roots)+len(p.granted)+len(p.entries) > 0 }
+
 // brokered reports whether the broker makes the changes at path: path lies in a write root
 // or was granted.
 func (p *Protection) brokered(path string) bool {

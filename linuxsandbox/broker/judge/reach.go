@@ -53,7 +53,7 @@ func (j *Judge) WhoseFile(t *pathwalk.Target) Whose {
 	case j.protection.brokered(t.Path):
 		return Brokers
 	// A file without a name may be a memfd, which Landlock does not restrict.
-	case !strings.HasPrefix(t.Path, "/"), t.Stat.Nlink == 0, j.Reaches(t.Path):
+	case !strings.HasPrefix(t.Path, "/"), t.Stat.Nlink == 0, j.Reaches(t.Path), !j.sees():
 		return Kernels
 	}
 	return Nobodys
@@ -67,7 +67,7 @@ func (j *Judge) WhoseEntry(s pathwalk.Spot) Whose {
 	switch {
 	case j.protection.brokered(s.Full()) && !s.Shown:
 		return Brokers
-	case !strings.HasPrefix(s.Path, "/"):
+	case !strings.HasPrefix(s.Path, "/"), !j.sees():
 		return Kernels
 	}
 	return Nobodys

@@ -48,8 +48,9 @@ type Walk interface {
 // Log is the record of what it denies.
 type Log interface {
 	Record(n *notify.Notification, d sandbox.Denial)
-	Missed()   // something could not be seen
-	Ends() int // how many processes have ended
+	Sees() bool // calls are examined that fail without the broker
+	Missed()    // something could not be seen
+	Ends() int  // how many processes have ended
 }
 
 // New makes the calls of one command. dropped are capabilities that codeagent has and the command lacks,
@@ -132,7 +133,7 @@ const reservedPIDs = 300
 // for threads use numbers too and an end is reported late.
 func (h *Calls) NoteSignal(n *notify.Notification, who int) {
 	d := sandbox.Denial{Kind: sandbox.KindSignal, Operation: "kill", Target: "process " + strconv.Itoa(who), Errno: "EPERM"}
-	if who <= 1 || unix.Kill(who, 0) != nil {
+	if who <= 1 || !h.log.Sees() || unix.Kill(who, 0) != nil {
 		return
 	}
 	if h.rules.Has(notify.ByProcesses) {
@@ -154,7 +155,7 @@ func (h *Calls) NoteSignal(n *notify.Notification, who int) {
 // NotePrivileges records that a program failed without the privileges that its file gives: no_new_privs is
 // set, and what the program then lacks it meets in many ways, also in calls that nobody sees.
 func (h *Calls) NotePrivileges(n *notify.Notification) {
-	if n.Args[0]&0xff == 0 {
+	if n.Args[0]&0xff == 0 || !h.log.Sees() {
 		return
 	}
 	fd, err := pathwalk.OpenProc(int(n.TID), "exe", 0)

@@ -26,6 +26,7 @@ type seen struct {
 }
 
 func (s *seen) Record(_ *notify.Notification, d sandbox.Denial) { s.denials = append(s.denials, d) }
+func (s *seen) Sees() bool                                      { return true }
 func (s *seen) Missed()                                         { s.missed++ }
 func (s *seen) Ends() int                                       { return 0 }
 
