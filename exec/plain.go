@@ -132,6 +132,7 @@ type plainProcess struct {
 
 	mu      sync.Mutex
 	process *os.Process // nil once it is reaped, since its number may be reused
+	known   []member    // what ran when the command was told to end: its parents may be gone when it is killed
 }
 
 // live starts the command and waits for it on the same thread. On Linux, Pdeathsig kills
@@ -150,7 +151,7 @@ func (p *plainProcess) live(path string, args []string, attr *os.ProcAttr, start
 	waitExit(pid)
 	// The leader is not reaped, so its number, also that of its group, is still valid.
 	p.mu.Lock()
-	killTree(pid, p.foreground)
+	p.killTree()
 	state, err := process.Wait()
 	p.process = nil
 	p.mu.Unlock()
@@ -171,8 +172,14 @@ func (p *plainProcess) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.process != nil {
-		killTree(p.process.Pid, p.foreground)
+		p.killTree()
 	}
+}
+
+// killTree kills what the command started. The caller holds mu.
+func (p *plainProcess) killTree() {
+	killTree(p.process.Pid, p.foreground, p.known)
+	p.known = nil
 }
 
 func (p *plainProcess) Signal(number int) error {
@@ -180,6 +187,9 @@ func (p *plainProcess) Signal(number int) error {
 	defer p.mu.Unlock()
 	if p.process == nil {
 		return os.ErrProcessDone
+	}
+	if number == sigTerm {
+		p.known = append(p.known, membersOf(p.process.Pid, p.foreground)...)
 	}
 	if number == sigInt && !p.foreground {
 		return syscall.Kill(-p.process.Pid, syscall.SIGINT)

@@ -58,13 +58,14 @@ func waitExit(pid int) {
 const leastLooks = 5
 
 // killTree kills the command with what it started: the processes of its session, and those
-// whose parents are known. The leader is not reaped yet. Killing continues until a look finds no
-// process, since a process may start another one while the look is under way.
-func killTree(leader int, foreground bool) {
+// whose parents are known. The leader is not reaped yet. known are found already. Killing continues until a
+// look finds no process, since a process may start another one while the look is under way.
+func killTree(leader int, foreground bool, known []member) {
 	deadline := time.Now().Add(killWait)
 	for looks := 1; ; looks++ {
 		// List them before the leader dies: orphans have no known parent.
-		members := membersOf(leader, foreground)
+		members := append(membersOf(leader, foreground), known...)
+		known = nil
 		if !foreground {
 			_ = unix.Kill(-leader, unix.SIGKILL) // ESRCH: all have ended
 		}
@@ -74,10 +75,10 @@ func killTree(leader int, foreground bool) {
 		}
 		for _, m := range members {
 			waitPidfd(m.fd)
-			unix.Close(m.fd)
 			// A process that collects orphans (prctl(2), PR_SET_CHILD_SUBREAPER), as
 			// codeagent does for its Linux sandbox, has to reap them too.
-			_, _ = unix.Wait4(m.pid, nil, unix.WNOHANG, nil)
+			_ = unix.Waitid(unix.P_PIDFD, m.fd, nil, unix.WEXITED|unix.WNOHANG, nil)
+			unix.Close(m.fd)
 		}
 		if len(members) == 0 || looks >= leastLooks && time.Now().After(deadline) {
 			return
@@ -86,7 +87,7 @@ func killTree(leader int, foreground bool) {
 }
 
 // member is a process of the command, held by a pidfd.
-type member struct{ pid, fd int }
+type member struct{ fd int }
 
 // membersOf opens a pidfd for each living process of the command except the leader. Parents usually have lower numbers
 // than their children, so one pass in the order of the numbers finds grandchildren too. What it misses, the next look
@@ -123,7 +124,7 @@ func membersOf(leader int, foreground bool) (found []member) {
 			continue
 		}
 		tree[pid] = true
-		found = append(found, member{pid, fd})
+		found = append(found, member{fd})
 	}
 	return found
 }

@@ -62,9 +62,14 @@ func waitExit(pid int) {
 	}
 }
 
+// member and membersOf are for Linux: here no process says who started it.
+type member struct{}
+
+func membersOf(int, bool) []member { return nil }
+
 // killTree kills the command and its process group, several times in a row, since a
 // process may start another one while it dies.
-func killTree(leader int, foreground bool) {
+func killTree(leader int, foreground bool, _ []member) {
 	for range 3 {
 		_ = unix.Kill(leader, unix.SIGKILL)
 		if foreground || unix.Kill(-leader, unix.SIGKILL) != nil {
