@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -211,7 +213,12 @@ func Export(s cli.Stdio, id, file, folder string) error {
 
 // exportFile writes a page that only the user may read: a conversation contains file
 // contents. Commands of any session may have planted links, those of this one in its folder.
+//
+// Threat: a page holds what a model and commands wrote. A browser would run that in a file that it takes for HTML.
 func exportFile(s cli.Stdio, asked, name, folder string, write func(io.Writer) error) error {
+	if browsed := []string{".html", ".htm", ".xhtml", ".xht", ".shtml", ".svg", ".xml"}; slices.Contains(browsed, strings.ToLower(filepath.Ext(name))) {
+		return cli.Usage(fmt.Errorf("%s: a page is Markdown, which no browser may take for HTML: name it .md", name))
+	}
 	_, ground, err := workspace.Places(context.Background(), s)
 	if err != nil {
 		return err
