@@ -45,3 +45,33 @@ func TestAtOnce(t *testing.T) {
 		t.Errorf("%d at once with 30 more open, %d before", n, free)
 	}
 }
+
+// Where close_range(2) is missing, each descriptor is shielded by itself.
+func TestShieldEach(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	flags := func(set bool) (flags int) {
+		err := control(null, func(fd int) (err error) {
+			if set {
+				_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0)
+			}
+			if err == nil {
+				flags, err = unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return flags
+	}
+	if flags(true) != 0 {
+		t.Fatal("it is close-on-exec already")
+	}
+	if err := shieldEach("/dev/fd"); err != nil || flags(false) != unix.FD_CLOEXEC {
+		t.Errorf("%v", err)
+	}
+}

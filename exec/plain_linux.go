@@ -40,7 +40,10 @@ func plainAttr(foreground bool) *syscall.SysProcAttr {
 
 // shieldDescriptors sets close-on-exec on all our descriptors above 2.
 func shieldDescriptors() error {
-	return os.NewSyscallError("close_range", unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC))
+	if unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return nil
+	}
+	return shieldEach("/proc/self/fd") // before Linux 5.11, and in containers that refuse the call
 }
 
 // waitExit returns when the child has ended, and leaves it unreaped.

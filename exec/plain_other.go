@@ -4,7 +4,6 @@ package exec
 
 import (
 	"os"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -29,18 +28,7 @@ func plainAttr(foreground bool) *syscall.SysProcAttr {
 }
 
 // shieldDescriptors sets close-on-exec on all our descriptors above 2.
-func shieldDescriptors() error {
-	entries, err := os.ReadDir("/dev/fd")
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
-			unix.CloseOnExec(fd)
-		}
-	}
-	return nil
-}
+func shieldDescriptors() error { return shieldEach("/dev/fd") }
 
 // waitExit returns when the child has ended, and leaves it unreaped.
 func waitExit(pid int) {
