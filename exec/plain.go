@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -14,6 +15,8 @@ import (
 	"codeagent/internal/fileworker"
 	"codeagent/sandbox"
 	"codeagent/sandbox/resolved"
+
+	"golang.org/x/sys/unix"
 )
 
 // Plain is the backend "none". Commands run unconfined, each in a session of its own, and
@@ -91,6 +94,20 @@ func (Plain) Start(ctx context.Context, _ resolved.Policy, cmd sandbox.Command, 
 	}
 	p.unhook = context.AfterFunc(ctx, p.Kill)
 	return p, nil
+}
+
+// shieldEach sets close-on-exec on every descriptor above 2 that dir lists.
+func shieldEach(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
 }
 
 // lookUp finds the program in the PATH of the command's own environment.
