@@ -65,8 +65,8 @@ func (l *Jobs) leave(j *Job) bool {
 	return len(l.front) < n
 }
 
-// SendBack makes the commands that run in the foreground jobs, and returns their numbers. Those for
-// which everything else is stopped stay. The error says that there may be no more jobs.
+// SendBack makes the commands that run in the foreground jobs, and returns their numbers. The error says that
+// there may be no more jobs; those beyond that stay.
 func (l *Jobs) SendBack() (numbers []int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
