@@ -161,6 +161,7 @@ func TestBackendByRule(t *testing.T) {
 		return fmt.Sprintf("[[command]]\nwords = [%q]\nbackend = %q\n", words, backend)
 	}
 	eachUser(t, func(t *testing.T, u user) {
+		u = u.apart(t)
 		rows := []struct {
 			rules, call string
 			flags       []string
