@@ -16,6 +16,7 @@ import (
 
 	"codeagent/answers"
 	"codeagent/approvals"
+	"codeagent/approvals/without"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/hooks"
@@ -128,8 +129,8 @@ type Config struct {
 	// Hold reports whether refused system calls of a command that starts now may be held for
 	// an answer; nil: they are never held.
 	Hold func() bool
-	// Home is the user's home folder, for "~" in commands.
-	Home string
+	// Without remembers which refusals programs survive. It may be nil.
+	Without *without.Memory
 	// Parallel returns how many calls can run at once now: at least one, at most most; nil:
 	// most.
 	Parallel func(most int) int
@@ -169,6 +170,8 @@ type Agent struct {
 	begun   bool         // the hooks for the start have run; guarded by turning
 	held    heldQuestions
 	before  before // guarded by turning
+	// unlearned: a failure to write the memory of refusals was already reported.
+	unlearned sync.Once
 	// parent is the turn that this helper works for; nil: it is no helper.
 	parent *turn
 

@@ -86,7 +86,7 @@ func (h *helper) work(ctx context.Context, task tools.Task) error {
 	cfg.Tools, cfg.Gate, cfg.Instructions = own.Tools, own.Gate, own.Instructions
 	cfg.Stage = own.Stage
 	cfg.Frontend, cfg.CacheKey = h, fmt.Sprintf("%s-%d", cfg.CacheKey, h.number)
-	cfg.Log, cfg.History, cfg.Schema, cfg.Hold, cfg.News, cfg.Helper = nil, nil, nil, nil, nil, nil
+	cfg.Log, cfg.History, cfg.Schema, cfg.Hold, cfg.Without, cfg.News, cfg.Helper = nil, nil, nil, nil, nil, nil, nil
 	cfg.Diagnostics = nil // it reads the files, not a draft
 	cfg.Before, cfg.Bounds = model.Usage{}, Bounds{Requests: helperRequests, Tokens: helperTokens}
 	a := New(cfg)

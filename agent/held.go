@@ -3,7 +3,7 @@ package agent
 // A refused system call of a running command can wait for a person's answer:
 //
 //	the sandbox refuses a call -> Asks  nothing says that it matters ----> no: the call fails
-//	  v                           (approvals/worth)
+//	  v                           (approvals/without/run.go)
 //	Hold
 //	  | decide  Gate.DecideHeld   nobody can grant it -----------> no: the call fails
 //	  |                           it was granted meanwhile ------> yes, unasked
@@ -26,9 +26,12 @@ import (
 	"time"
 
 	"codeagent/approvals"
-	"codeagent/approvals/worth"
+	"codeagent/approvals/without"
+	"codeagent/event"
+	"codeagent/event/word"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
+	"codeagent/tools"
 )
 
 // heldPatience is how long a held call waits for an answer; then the answer is no.
@@ -45,7 +48,7 @@ var (
 // holder answers the held calls of one run of a command, from several goroutines.
 type holder struct {
 	call *toolCall
-	run  *worth.Run
+	run  *without.Run
 	turn context.Context // its end answers every question with no
 	// onlyLoss: only changes that undo cannot reverse are asked about.
 	onlyLoss bool
@@ -69,12 +72,12 @@ func (c *toolCall) holder(turn context.Context) *holder {
 	if cfg.Hold == nil || !cfg.Hold() || !cfg.Attended || !mode.Holds() && mode != approvals.Untrusted || !c.action.Confined() {
 		return nil
 	}
-	return &holder{call: c, turn: turn, onlyLoss: !mode.Holds(), run: worth.Begin(turn, c.named())}
+	return &holder{call: c, turn: turn, onlyLoss: !mode.Holds(), run: cfg.Without.Begin(turn, c.named())}
 }
 
 // named returns what c names: a refusal of that is worth a question.
-func (c *toolCall) named() worth.Command {
-	named := worth.Command{Text: c.action.Command, Folder: c.action.Folder, Home: c.turn.agent.cfg.Home, Wishes: c.turn.wished()}
+func (c *toolCall) named() without.Command {
+	named := without.Command{Text: c.action.Command, Folder: c.action.Folder, Wishes: c.turn.wished()}
 	if s := c.action.Server; s != nil {
 		for _, word := range s.Words() { // as words of a shell
 			named.Text += short.ShellWord(word) + "\n"
@@ -120,6 +123,33 @@ func (h *holder) beside(d sandbox.Denial) bool {
 	return !d.Probe && !h.run.Denied(d) && slices.ContainsFunc(so.Given, func(g sandbox.Grant) bool {
 		return slices.ContainsFunc(g.Write, func(p string) bool { return path.Dir(p) == path.Dir(d.Target) })
 	})
+}
+
+// learn records what the refusals of a finished command meant: it survived them, or they made it
+// fail.
+func (c *toolCall) learn(h *holder, res tools.Result, certain bool) {
+	cfg, v := c.turn.agent.cfg, res.Verdict
+	if cfg.Without == nil || !c.action.Confined() || res.Running || len(v.Denials) == 0 {
+		return
+	}
+	run := cfg.Without.Unasked()
+	if h != nil {
+		run = h.run
+	}
+	var cause []sandbox.Denial
+	if v.Denied && (certain || v.Confidence == sandbox.Certain) {
+		cause = slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool { return d.Moot || d.Evidence != sandbox.EvidenceKernel })
+	}
+	c.unlearned(run.End(time.Now(), !res.Failed && !v.Failed, v.Denials, cause))
+}
+
+// unlearned reports once that nothing can be remembered.
+func (c *toolCall) unlearned(err error) {
+	if err != nil {
+		c.turn.agent.unlearned.Do(func() {
+			c.turn.agent.emit(event.Notice{Level: word.LevelWarning, Text: err.Error()})
+		})
+	}
 }
 
 // Hold asks whether the refused call d may proceed. It returns when there is an answer, after
@@ -257,14 +287,21 @@ func (h *holder) saidNo() bool {
 	return len(h.denied) > 0
 }
 
-// offers returns the answers of the run, or nil if there should be no question about it: a question
-// needs a person, which held calls imply.
-func (h *holder) offers() *approvals.HeldAnswers {
-	if h == nil {
+// offers returns the answers of the run, or nil if there should be no question about it. A question
+// needs a person, which held calls imply. And the command must lack something that its programs do
+// not usually survive.
+func (h *holder) offers(v sandbox.Verdict) *approvals.HeldAnswers {
+	if h == nil || h.knows(v) {
 		return nil
 	}
 	so, _ := h.soFar()
 	return &so
+}
+
+// knows reports whether all that a run lacked is known not to be why it failed.
+func (h *holder) knows(v sandbox.Verdict) bool {
+	lacked := slices.DeleteFunc(slices.Clone(v.Denials), func(d sandbox.Denial) bool { return d.Moot })
+	return h != nil && v.Confidence != sandbox.Certain && h.run.Known(lacked)
 }
 
 // words returns the text for the model about what the user granted while the command ran.
@@ -316,7 +353,7 @@ func (q *heldQuestions) alike(h *holder, d sandbox.Denial) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, w := range q.list {
-		if w.holder == h && worth.Alike(d, w.denial) {
+		if w.holder == h && without.Alike(d, w.denial) {
 			w.like()
 		}
 	}

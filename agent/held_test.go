@@ -2,13 +2,14 @@ package agent
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"codeagent/approvals"
-	"codeagent/approvals/worth"
+	"codeagent/approvals/without"
 	"codeagent/event"
 	"codeagent/event/word"
 	"codeagent/sandbox"
@@ -44,9 +45,9 @@ func holding(denials ...sandbox.Denial) deed {
 
 func always() bool { return true }
 
-// begin starts judging the refusals of a command.
-func begin(command string) *worth.Run {
-	return worth.Begin(context.Background(), worth.Command{Text: command, Folder: "/w"})
+// begin starts judging the refusals of a command, without a memory.
+func begin(command string) *without.Run {
+	return (*without.Memory)(nil).Begin(context.Background(), without.Command{Text: command, Folder: "/w"})
 }
 
 func waitingWrite(path string) sandbox.Denial {
@@ -243,22 +244,39 @@ func TestOneQuestionAfterwards(t *testing.T) {
 		name       string
 		confidence sandbox.Confidence
 		held       bool
+		known      bool // the memory says that it survives the refusal
+		vain       bool // the memory says that and that a yes changed nothing
 		saysNo     bool // the person denies while it runs
 		job        bool // it runs in the background
 		say        approvals.Decision
 		asks       int
 		text       string
+		last       without.Outcome
 	}{
-		{name: "yes", confidence: sandbox.Likely, held: true, say: approvals.Once, asks: 1, text: "The second run:\nadded"},
+		{name: "yes", confidence: sandbox.Likely, held: true, say: approvals.Once, asks: 1, text: "The second run:\nadded", last: without.Mattered},
 		{name: "no", confidence: sandbox.Likely, held: true, asks: 1, text: "EACCES"},
-		{name: "no, and certain", confidence: sandbox.Certain, held: true, asks: 1, text: "EACCES"},
-		{name: "not held", confidence: sandbox.Certain, say: approvals.Once, text: "EACCES"},
-		{name: "a job", confidence: sandbox.Certain, held: true, job: true, text: "running"},
+		{name: "no, and certain", confidence: sandbox.Certain, held: true, asks: 1, text: "EACCES", last: without.Mattered},
+		{name: "not held", confidence: sandbox.Certain, say: approvals.Once, text: "EACCES", last: without.Mattered},
+		{name: "it usually does without", confidence: sandbox.Likely, held: true, known: true, say: approvals.Once, asks: 1, text: "added", last: without.Mattered},
+		{name: "a yes changed nothing before", confidence: sandbox.Likely, held: true, vain: true, say: approvals.Once, text: "EACCES", last: without.Survived},
+		{name: "usually, but certain", confidence: sandbox.Certain, held: true, known: true, say: approvals.Once, asks: 1, text: "added", last: without.Mattered},
+		{name: "a job", confidence: sandbox.Certain, held: true, job: true, text: "running", last: without.Mattered},
 		{name: "a job, likely", confidence: sandbox.Likely, held: true, job: true, text: "running"},
-		{name: "a job that passed", held: true, job: true, text: "running"},
+		{name: "a job that passed", held: true, job: true, text: "running", last: without.Survived},
 		{name: "a no while it ran", confidence: sandbox.Likely, held: true, saysNo: true, asks: 1, text: "EACCES"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			memory, err := without.Open(dir+"/without.json", "/home/u")
+			if err == nil && (c.known || c.vain) {
+				err = memory.Learn(time.Now(), []without.Lesson{{Denial: refused, Denied: c.vain}})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 			d, end := npm(approvals.Wish{}), make(chan struct{})
 			d.action.Background = c.job
 			d.run = func(ctx context.Context, p sandbox.Policy, s tools.Stage) (tools.Result, error) {
@@ -284,7 +302,7 @@ func TestOneQuestionAfterwards(t *testing.T) {
 				return tools.Result{Text: "running", Outcome: word.OK, Running: true}, nil
 			}
 			r := newRig(approvals.OnRequest, toolbox{"npm": d}, play(call("1", "npm")))
-			r.cfg.Hold = func() bool { return c.held }
+			r.cfg.Hold, r.cfg.Without = func() bool { return c.held }, memory
 			r.face.ask = yes(c.say)
 			if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 				t.Fatal(err)
@@ -293,6 +311,9 @@ func TestOneQuestionAfterwards(t *testing.T) {
 				t.Errorf("asked %d times: %s", len(r.face.asked), text)
 			}
 			<-end
+			if got := memory.Of(refused).Last; got != c.last {
+				t.Errorf("remembered as %q", got)
+			}
 		})
 	}
 }

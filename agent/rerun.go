@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"slices"
+	"time"
 
 	"codeagent/approvals"
 	"codeagent/internal/short"
@@ -41,7 +42,7 @@ func (c *toolCall) runAgain(ctx context.Context, question *approvals.Request, fi
 		}
 		question = nil
 		if r.mayAsk(ctx) && r.runs < mostRuns {
-			question = c.turn.agent.cfg.Gate.AfterDenial(c.action, r.last.Verdict, r.held.offers())
+			question = c.turn.agent.cfg.Gate.AfterDenial(c.action, r.last.Verdict, r.held.offers(r.last.Verdict))
 		}
 	}
 	which := "second"
@@ -69,6 +70,7 @@ func (r *rerun) next(ctx context.Context, question *approvals.Request) (why stri
 		_, why := notRun(ctx, err)
 		return "It was allowed to run again with more. " + r.cleared + sentence(why)
 	}
+	r.remember(res)
 	res.Changed = r.changed
 	r.last, r.said = res, r.said+words
 	return ""
@@ -104,6 +106,16 @@ func (r *rerun) clear(ctx context.Context, permit approvals.Permit, res tools.Re
 	res, err = r.run(ctx, permit)
 	r.changed = res.Changed
 	return res, err
+}
+
+// remember records what a run taught about the refusals of the last one, which it was granted.
+func (r *rerun) remember(res tools.Result) {
+	switch {
+	case !res.Failed:
+		r.call.learn(r.held, r.last, true)
+	case r.held != nil && !lacks(res):
+		r.call.unlearned(r.held.run.Vain(time.Now(), r.last.Verdict.Denials))
+	}
 }
 
 // lacks reports whether the sandbox refused something to a run.

@@ -172,7 +172,7 @@ func (c *toolCall) decided(ctx context.Context, asks []string) (tools.Result, er
 	}
 	question = nil
 	if ctx.Err() == nil && !held.saidNo() && len(res.Verdict.Unwritten()) == 0 {
-		question = gate.AfterDenial(c.action, res.Verdict, held.offers())
+		question = gate.AfterDenial(c.action, res.Verdict, held.offers(res.Verdict))
 	}
 	if question != nil {
 		res = c.runAgain(ctx, question, res, out)
@@ -191,7 +191,7 @@ func (c *toolCall) after(ctx context.Context, res tools.Result, held *holder) st
 	switch {
 	case ctx.Err() != nil:
 		return endedEarly(ctx, res)
-	case held.saidNo(): // the user has decided, so the text does not suggest asking again
+	case held.saidNo(), held.knows(res.Verdict): // the user has decided, so the text does not suggest asking again
 		return c.deniedWords(res)
 	}
 	return c.denialWords(res)
@@ -222,6 +222,7 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 	}
 	stage.Listens = c.publish
 	stage.Ended = func(res tools.Result) { // of a background command
+		c.learn(held, res, false)
 		c.note(res)
 	}
 	res, err := c.planned.Run(ctx, permit, stage)
@@ -229,6 +230,7 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 		res.Text = prompts.Foreign(res.Text)
 	}
 	if !c.action.Background {
+		c.learn(held, res, false)
 		res = c.checkedOut(ctx, res, held)
 	}
 	return res, err

@@ -35,6 +35,8 @@ type Paths struct {
 	MadeGit string
 	// Commits is the folder that remembers which commits are the person's in repositories that sessions wrote to.
 	Commits string
+	// Without is the file that remembers which refusals programs survive.
+	Without string
 	// Servers holds the private folders of MCP servers. No command reads or writes them, and each
 	// server has one.
 	Servers string
@@ -83,7 +85,7 @@ func newPaths(config, state, servers, temp string) Paths {
 		Sessions: filepath.Join(state, "sessions"), Undo: filepath.Join(state, "undo"),
 		Drafts: filepath.Join(state, "drafts"), Modules: filepath.Join(state, "wasm"),
 		Output: filepath.Join(state, "output"), Ledger: filepath.Join(state, "ledger.jsonl"),
-		History: filepath.Join(state, "history"), Roots: filepath.Join(state, "write-roots"), MadeGit: filepath.Join(state, "made-git"), Commits: filepath.Join(state, "commits"),
+		History: filepath.Join(state, "history"), Roots: filepath.Join(state, "write-roots"), MadeGit: filepath.Join(state, "made-git"), Commits: filepath.Join(state, "commits"), Without: filepath.Join(state, "without.json"),
 		Answers: filepath.Join(state, "answers"), SignIns: filepath.Join(state, "sign-ins"), Keys: filepath.Join(config, "keys"),
 	}
 }
@@ -91,7 +93,7 @@ func newPaths(config, state, servers, temp string) Paths {
 // Resolved returns the paths as resolve returns them; resolve gets an absolute folder and
 // a name.
 func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, error) {
-	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Drafts, &p.Modules, &p.Output, &p.History, &p.Answers, &p.Ledger, &p.Roots, &p.MadeGit, &p.Commits, &p.Servers, &p.SignIns, &p.Keys, &p.Temp} {
+	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Drafts, &p.Modules, &p.Output, &p.History, &p.Answers, &p.Ledger, &p.Roots, &p.MadeGit, &p.Commits, &p.Without, &p.Servers, &p.SignIns, &p.Keys, &p.Temp} {
 		var err error
 		if *at, err = resolve("/", *at); err != nil {
 			return p, err
@@ -103,7 +105,7 @@ func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, 
 // Own lists what no command may ever write, whatever is granted.
 func (p Paths) Own() []string {
 	// Each may be the user's own link to another folder.
-	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Drafts, p.Modules, p.Output, p.History, p.Answers, p.Ledger, p.Roots, p.MadeGit, p.Commits, p.SignIns, p.Keys}
+	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Drafts, p.Modules, p.Output, p.History, p.Answers, p.Ledger, p.Roots, p.MadeGit, p.Commits, p.Without, p.SignIns, p.Keys}
 	files = append(files, p.servers()...)
 	if p.home != "" {
 		// Temp is in the same folder, so the folder itself cannot be listed.
@@ -137,9 +139,9 @@ func (p Paths) servers() []string {
 // contains them: permission to write the home folder does not include them.
 func (p Paths) HiddenInside() []string {
 	if p.home != "" {
-		return []string{p.File, p.Rules, p.Ledger}
+		return []string{p.File, p.Rules, p.Ledger, p.Without}
 	}
-	return []string{p.Config, p.Ledger}
+	return []string{p.Config, p.Ledger, p.Without}
 }
 
 // Create makes the folders, for the user only. It removes other users' access to an existing

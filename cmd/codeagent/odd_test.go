@@ -37,7 +37,7 @@ const oddSession = "0123456789abcdef"
 
 // oddPlaces are codeagent's own paths, below CODEAGENT_HOME.
 var oddPlaces = []string{
-	"config.toml", "rules.toml", "AGENTS.md", "ledger.jsonl", "write-roots",
+	"config.toml", "rules.toml", "AGENTS.md", "ledger.jsonl", "write-roots", "without.json",
 	"sessions", "sessions/" + oddSession + ".jsonl", "sessions/" + oddSession + ".images", "sessions/x",
 	"undo", "undo/" + oddSession, "undo/" + oddSession + "/lock", "undo/" + oddSession + "/1", "undo/" + oddSession + "/1/log.jsonl",
 	"output", "output/output-1.txt", "tmp", "tmp/session-1", "tools",

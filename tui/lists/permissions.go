@@ -9,12 +9,12 @@ import (
 	"codeagent/tui/picker"
 )
 
-// Permissions are what is open beyond the policy.
+// Permissions are what is open beyond the policy, and what programs did without.
 type Permissions interface {
 	// List says what is open; About in a few words where that comes from and how long
 	// it holds, More the rest in a line.
 	List(ctx context.Context) ([]picker.Row, error)
-	// Revoke takes one back. The words say what became of it: what was
+	// Revoke takes one back, or forgets it. The words say what became of it: what was
 	// closed, and what stays with commands that run.
 	Revoke(ctx context.Context, id string) (words string, err error)
 }

@@ -166,7 +166,7 @@ func (o *open) status(context.Context, string) (reply, error) {
 // permissions lists what is open, revokes something, or changes the policy.
 func (o *open) permissions(ctx context.Context, argument string) (reply, error) {
 	if id, revoke := strings.CutPrefix(argument, "revoke "); revoke {
-		words, err := o.ses.Revoke(ctx, strings.TrimSpace(id))
+		words, err := commands.Revoke(ctx, o.ses, strings.TrimSpace(id))
 		return page(words), err
 	}
 	if argument != "" {

@@ -2,13 +2,17 @@ package commands
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"codeagent/approvals"
 	"codeagent/approvals/ledger"
+	"codeagent/approvals/without"
 	"codeagent/cmd/codeagent/conversation"
+	"codeagent/internal/short"
 )
 
 // Modes returns the approval policies to choose from: granular only if the settings say what it
@@ -19,7 +23,7 @@ func Modes(ses *conversation.Session) []approvals.Mode {
 	})
 }
 
-// Permission is one thing that is open. Text says what is open, About
+// Permission is one thing that is open, or that programs did without. Text says what is open, About
 // in a few words where that comes from and how long it holds, More the rest in a line.
 type Permission struct{ ID, Text, About, More string }
 
@@ -32,7 +36,21 @@ func Permissions(ses *conversation.Session) []Permission {
 	for _, e := range ses.OfJobs() {
 		out = append(out, Permission{ID: e.ID, Text: strings.Join(e.Lines(nil), ", "), About: "only " + e.Source, More: e.ID + "  " + e.Title})
 	}
+	for _, e := range ses.Without.List() {
+		out = append(out, Permission{
+			ID: e.ID(), Text: fmt.Sprintf("not asked: %s %s, by %s", e.Kind, e.Target, e.Program), About: didWithout(e),
+			More: fmt.Sprintf("%s  last %s  revoking forgets it", e.ID(), e.When.Format("2006-01-02 15:04")),
+		})
+	}
 	return out
+}
+
+// didWithout describes what is remembered of a refusal.
+func didWithout(e without.Entry) string {
+	if e.Last == without.Mattered {
+		return "needed " + short.Count(e.Mattered, "time") + ": you are asked"
+	}
+	return "did without it " + short.Count(e.Survived, "time")
 }
 
 // about says where an entry comes from, and when it ends.
@@ -54,4 +72,13 @@ func more(e ledger.Entry) string {
 		out += "  since " + e.Made.Format("15:04")
 	}
 	return out + "  " + cmp.Or(e.Title, e.Source)
+}
+
+// Revoke ends a ledger entry, or forgets what a program did without.
+func Revoke(ctx context.Context, ses *conversation.Session, id string) (string, error) {
+	if strings.HasPrefix(id, "w-") {
+		n, err := ses.Without.Clear(id)
+		return "forgotten: " + short.Count(n, "entry"), err
+	}
+	return ses.Revoke(ctx, id)
 }

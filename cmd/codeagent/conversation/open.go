@@ -12,6 +12,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
+	"codeagent/approvals/without"
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/extensions"
@@ -57,10 +58,12 @@ type models struct {
 
 // records are what a session keeps on disk.
 type records struct {
-	Record *record       // nil: the run has none
-	Undo   *undo.History // nil; noUndo is the reason, or the session works on a draft
-	noUndo error
-	kept   *undo.History // of what is kept of drafts; nil as Undo, but not on a draft
+	Record  *record       // nil: the run has none
+	Undo    *undo.History // nil; noUndo is the reason, or the session works on a draft
+	noUndo  error
+	kept    *undo.History   // of what is kept of drafts; nil as Undo, but not on a draft
+	Without *without.Memory // what programs did without; damaged is what is wrong with its file
+	damaged error
 }
 
 // surroundings are what the folder and the user's files bring into a session.
@@ -241,6 +244,7 @@ func openRecords(s cli.Stdio, ws *workspace.Workspace, o Options, asked models) 
 		ws.AtClose(r.Record.Log.Close)
 		id = r.Record.Log.ID()
 	}
+	r.Without, r.damaged = without.Open(ws.Paths.Without, s.Env("HOME"))
 	store := undo.New(ws.Paths.Undo)
 	if r.kept, r.noUndo = store.Open(id); r.noUndo != nil {
 		r.kept = nil

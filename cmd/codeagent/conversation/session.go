@@ -102,7 +102,7 @@ func Join(base *Base, screen Face) *Session {
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Workspace.Config.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Context()), CompactAt: int(ses.Workspace.Config.Context.At), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
 		Stage:    tools.Stage{Exec: ses.Workspace.Runner, In: ses.in, Drafts: ses.drafts(), Lab: ses.Workspace.Lab(), Undo: ses.Undo, Fetch: egress.New(ses.Workspace.Process.Version), Inquire: ses.face.Inquire, Asking: ses.Options.Attended, Mode: mode},
-		Frontend: ses.face, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Home: ses.Workspace.Stdio.Env("HOME"), Bounds: ses.Options.Bounds, Schema: ses.Options.Schema,
+		Frontend: ses.face, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, Without: ses.Without, Bounds: ses.Options.Bounds, Schema: ses.Options.Schema,
 		Parallel:     exec.AtOnce,
 		Search:       ses.Workspace.Config.MaySearch(),
 		Ahead:        ses.ahead(),
@@ -218,6 +218,9 @@ func (ses *Session) Begin() {
 func (ses *Session) tell(screen *front) {
 	if ses.chosen.Notice.Text != "" {
 		screen.Emit(ses.chosen.Notice)
+	}
+	if ses.damaged != nil {
+		screen.Emit(event.Notice{Level: word.LevelWarning, Text: ses.damaged.Error()})
 	}
 	if ses.noUndo != nil {
 		screen.Emit(event.Notice{Level: word.LevelWarning, Text: fmt.Sprintf("turns cannot be undone: %v", ses.noUndo)})

@@ -1,11 +1,13 @@
 // Package permissionscmd is the command `codeagent permissions`: it lists what is open beyond the
-// policy, revokes rules, and exports what was granted. It may change rules.toml, and it reads the ledger
-// of earlier sessions through package workspace. Start at New.
+// policy, revokes rules, forgets what programs did without, and exports what was granted. It may
+// change rules.toml and the memory of refusals, and it reads the ledger of earlier sessions through
+// package workspace. Start at New.
 package permissionscmd
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"codeagent/approvals/ledger"
 	"codeagent/approvals/rules"
+	"codeagent/approvals/without"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
@@ -43,6 +46,10 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		&cobra.Command{
 			Use: "revoke ID", Short: "Remove the rule with that ID from rules.toml", Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error { return revoke(cmd.Context(), s, args[0]) },
+		},
+		&cobra.Command{
+			Use: "forget [ID]...", Short: "Forget what programs did without: these entries, or all",
+			RunE: func(cmd *cobra.Command, args []string) error { return forget(cmd.Context(), s, args) },
 		},
 		&cobra.Command{
 			Use: "export [FILE]", Short: "Write what is open as a file for codeagent exec --approvals", Args: cobra.MaximumNArgs(1),
@@ -127,7 +134,43 @@ func list(ctx context.Context, s cli.Stdio, f cli.Flags, session string, plain b
 	if out.Len() == 0 && !plain {
 		out.WriteString("nothing beyond the policy is open\n")
 	}
+	if !plain {
+		writeWithout(&out, memory(s, o.paths).List())
+	}
 	_, err = io.WriteString(s.Text, out.String())
+	return err
+}
+
+// memory opens the memory of refusals. A damaged file counts as empty, so codeagent asks more
+// often.
+func memory(s cli.Stdio, paths config.Paths) *without.Memory {
+	m, _ := without.Open(paths.Without, s.Env("HOME"))
+	return m
+}
+
+func writeWithout(out *strings.Builder, list []without.Entry) {
+	head := "not asked about, since programs did without it:\n"
+	for _, e := range list {
+		if e.Last == without.Survived {
+			fmt.Fprintf(out, "%s%s  %s %s, by %s (%s)\n", head, e.ID(), e.Kind, visible.Line(e.Target), visible.Line(e.Program), short.Count(e.Survived, "time"))
+			head = ""
+		}
+	}
+}
+
+// forget clears entries of the memory, or all of it.
+func forget(ctx context.Context, s cli.Stdio, ids []string) error {
+	paths, _, err := workspace.Places(ctx, s)
+	if err != nil {
+		return err
+	}
+	n, err := memory(s, paths).Clear(ids...)
+	if err == nil && n == 0 && len(ids) > 0 {
+		err = cli.Usage(errors.New("nothing is remembered under these IDs"), "codeagent permissions list shows them")
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(s.Text, "forgot %s\n", short.Count(n, "entry"))
+	}
 	return err
 }
 

@@ -20,5 +20,5 @@ func (p permissions) List(context.Context) ([]picker.Row, error) {
 }
 
 func (p permissions) Revoke(ctx context.Context, id string) (string, error) {
-	return p.ses.Revoke(ctx, id)
+	return commands.Revoke(ctx, p.ses, id)
 }

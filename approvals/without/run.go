@@ -1,10 +1,9 @@
-// Package worth decides which refusals of a running command are worth a question. It opens nothing, and
-// reads only the scripts that a command names. Start at Begin.
-package worth
+package without
 
 import (
 	"bytes"
 	"context"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -17,12 +16,14 @@ import (
 
 // A refused call is put to a person only if there is reason to think that it matters:
 //
-//	a file or socket   the command, a script that it names, or the model's request names it
-//	a host             the command names it, or tries it again later
+//	a file or socket   the command, a script that it names, or the model's request names it; or the
+//	                   memory says that the program was stopped by such a refusal
+//	a host             the command names it, or tries it again later; or the memory says that
+//	                   the program was stopped
 //
-// A person is not asked again about what they denied in the same command. Everything else fails at once.
-// If that makes the command fail, one question then offers everything that it lacked
-// (approvals.Gate.AfterDenial).
+// A person is not asked again about a refusal that the program survived before, nor about one that
+// they denied in the same command. Everything else fails at once. If that makes the command fail,
+// one question then offers everything that it lacked (approvals.Gate.AfterDenial).
 
 const (
 	// maxScripts limits the files that are read because a command names them. maxLooked limits the
@@ -35,8 +36,8 @@ const (
 
 // Command is a command that is about to start.
 type Command struct {
-	// Text is the command line, Folder is its working directory, and Home the user's home folder.
-	Text, Folder, Home string
+	// Text is the command line, and Folder is its working directory.
+	Text, Folder string
 	// Wishes are the paths, hosts and justifications that the model asked for in this turn.
 	Wishes []string
 	// Roots are folders whose scripts the command may run: its workspace.
@@ -45,18 +46,24 @@ type Command struct {
 
 // Run judges the refusals of one command. It is safe for concurrent use.
 type Run struct {
-	texts []*named.Text
+	memory *Memory
+	texts  []*named.Text
 
 	mu   sync.Mutex
 	noes []sandbox.Denial     // what a person said no to; guarded by mu
 	met  map[string]time.Time // when each host was refused first; guarded by mu
 }
 
-// Begin reads the names in a command.
-func Begin(ctx context.Context, c Command) *Run {
+// Begin reads the names in a command. If Memory is nil, only these names count.
+func (m *Memory) Begin(ctx context.Context, c Command) *Run {
+	m.Refresh()
+	home := ""
+	if m != nil {
+		home = m.home
+	}
 	resolve := named.Through(hostfile.OS{})
-	read := func(text string) *named.Text { return named.Read(text, c.Folder, c.Home, resolve) }
-	r := &Run{texts: []*named.Text{read(c.Text)}}
+	read := func(text string) *named.Text { return named.Read(text, c.Folder, home, resolve) }
+	r := &Run{memory: m, texts: []*named.Text{read(c.Text)}}
 	for _, w := range c.Wishes {
 		r.texts = append(r.texts, read(w))
 	}
@@ -78,9 +85,24 @@ func Begin(ctx context.Context, c Command) *Run {
 	return r
 }
 
+// Unasked returns the Run of a command in a session without a person.
+func (m *Memory) Unasked() *Run { return &Run{memory: m} }
+
 // Asks reports whether d is worth a question now.
 func (r *Run) Asks(d sandbox.Denial) bool {
-	return !d.Probe && !r.Denied(d) && (r.Names(d) || d.Kind == sandbox.KindNetwork && r.insists(d.Target))
+	if r.Denied(d) {
+		return false
+	}
+	e, names := r.memory.Of(d), r.Names(d)
+	switch {
+	case d.Probe:
+		return false
+	case names:
+		return e.Last != Survived || e.Denied == 0
+	case d.Kind == sandbox.KindNetwork && e.Last != Survived && r.insists(d.Target):
+		return true
+	}
+	return e.Last == Mattered
 }
 
 // insists reports whether a program tries a refused host again, a while after the first contact: it waits for it. Many programs
@@ -142,4 +164,49 @@ func hosts(d sandbox.Denial) (out []string) {
 		}
 	}
 	return out
+}
+
+// End records what the refusals of the run meant. passed: the command succeeded, and survived what it did not lose. cause are the
+// refusals that made it fail, by the kernel's records. If a program has several patterns in cause,
+// it is unknown which one mattered. For example, npm complains about its log at every failure.
+func (r *Run) End(now time.Time, passed bool, denials, cause []sandbox.Denial) error {
+	r.mu.Lock()
+	noes := slices.Clone(r.noes)
+	r.mu.Unlock()
+	var lessons []Lesson
+	for _, d := range cause {
+		if d.Kind != sandbox.KindLoss && r.memory.alone(d, cause) { // a loss is asked about every time
+			lessons = append(lessons, Lesson{Denial: d, Mattered: true})
+		}
+	}
+	for _, d := range denials {
+		if !passed || d.Moot || d.Lost || d.Kind == sandbox.KindLoss || d.Evidence != sandbox.EvidenceKernel {
+			continue
+		}
+		said := func(no sandbox.Denial) bool {
+			return no.Kind == d.Kind && path.Clean(no.Target) == path.Clean(d.Target) || Alike(no, d) && d.Kind == sandbox.KindNetwork
+		}
+		lessons = append(lessons, Lesson{Denial: d, Denied: slices.ContainsFunc(noes, said)})
+	}
+	return r.memory.Learn(now, lessons)
+}
+
+// Vain records that a run with all that it was refused failed in the same way.
+func (r *Run) Vain(now time.Time, denials []sandbox.Denial) error {
+	var lessons []Lesson
+	for _, d := range denials {
+		if !d.Moot && d.Evidence == sandbox.EvidenceKernel {
+			lessons = append(lessons, Lesson{Denial: d, Denied: true})
+		}
+	}
+	return r.memory.Learn(now, lessons)
+}
+
+// Known reports whether the memory lists all of denials as survived, and a person said no to them or a yes changed
+// nothing. What a program survived otherwise may still stop it when it is all that is left.
+func (r *Run) Known(denials []sandbox.Denial) bool {
+	return len(denials) > 0 && !slices.ContainsFunc(denials, func(d sandbox.Denial) bool {
+		e := r.memory.Of(d)
+		return e.Last != Survived || e.Denied == 0
+	})
 }
