@@ -31,7 +31,7 @@ type Pace struct {
 
 // reference is the time for each start of /bin/true, as measure takes it, on a machine on which
 // `make test` takes four minutes and CI half an hour.
-const reference = 320 * time.Microsecond
+const reference = 200 * time.Microsecond
 
 // most bounds Slowness. A machine that is slower still tries no less, so its run takes longer.
 const most = 20
