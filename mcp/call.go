@@ -114,24 +114,21 @@ func (c *Client) progressed(_ context.Context, r *sdk.ProgressNotificationClient
 func (c *Client) limit(ctx context.Context) (limited context.Context, stop func()) {
 	limited, cancel := context.WithCancelCause(ctx)
 	c.active(1)
-	step := min(c.o.Call/20, time.Second)
-	ticks := time.NewTicker(step)
-	go func() { // ends with limited
-		for left := c.o.Call; left > 0; {
-			select {
-			case <-ticks.C:
-				if !c.waits() {
-					left -= step
-				}
-			case <-limited.Done():
-				return
-			}
+	begun, before := time.Now(), c.waited()
+	var timer *time.Timer
+	ready := make(chan struct{})
+	timer = time.AfterFunc(c.o.Call, func() {
+		<-ready
+		if left := c.left(begun, before); left > 0 {
+			timer.Reset(left)
+			return
 		}
 		cancel(ErrTime)
-	}()
+	})
+	close(ready)
 	return limited, func() {
 		c.active(-1)
-		ticks.Stop()
+		timer.Stop()
 		cancel(context.Canceled)
 	}
 }
@@ -149,11 +146,25 @@ func (c *Client) active(n int) {
 	}
 }
 
-// waits reports whether calls wait for a person.
-func (c *Client) waits() bool {
+// left is for how long a call may go on that began at begun, when calls had waited for before.
+func (c *Client) left(begun time.Time, before time.Duration) time.Duration {
+	left := c.o.Call - time.Since(begun) + c.waited() - before
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.open > 0
+	if c.open > 0 {
+		return max(left, time.Second)
+	}
+	return left
+}
+
+// waited is for how long calls have waited for a person so far.
+func (c *Client) waited() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open > 0 {
+		return c.answering + time.Since(c.asked)
+	}
+	return c.answering
 }
 
 // structured adds structured content to a result.

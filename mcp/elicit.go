@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -98,6 +99,12 @@ func (c *Client) mayAsk() (calls context.Context, why string) {
 func (c *Client) count(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	switch {
+	case c.open == 0:
+		c.asked = time.Now()
+	case c.open+n == 0:
+		c.answering += time.Since(c.asked)
+	}
 	c.open += n
 }
 

@@ -41,11 +41,11 @@ func OverHTTP(ctx context.Context, address string, headers map[string]string, o 
 	return overHTTP(ctx, u, r, o)
 }
 
-// overHTTP connects to the server at an address, over requests that transport sends.
-func overHTTP(ctx context.Context, at *url.URL, transport http.RoundTripper, o Options) (*Client, error) {
+// overHTTP connects to the server at an address, over requests that r sends.
+func overHTTP(ctx context.Context, at *url.URL, r *round, o Options) (*Client, error) {
 	c := newClient(o)
-	c.remote = true
-	via := &http.Client{Transport: transport, CheckRedirect: sameHost}
+	c.remote, r.forms = true, c.forms
+	via := &http.Client{Transport: r, CheckRedirect: sameHost}
 	return c.start(ctx, &sdk.StreamableClientTransport{Endpoint: at.String(), HTTPClient: via, MaxEventSize: maxLine})
 }
 

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"codeagent/mcp/inquiry"
 )
 
 // streamable is a server of the SDK with one tool, behind before.
@@ -177,5 +181,67 @@ func TestEndlessAnswers(t *testing.T) {
 			t.Errorf("%s: %s", name, c.Protocol())
 		}
 		s.Close()
+	}
+}
+
+// TestFormOverHTTPHasTheOrderOfTheServer: as over pipes, the person sees the fields as the server lists them.
+func TestFormOverHTTPHasTheOrderOfTheServer(t *testing.T) {
+	server := sdk.NewServer(&sdk.Implementation{Name: "fake", Version: "1"}, nil)
+	server.AddTool(&sdk.Tool{Name: "ask", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		_, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Message: "where?", RequestedSchema: &jsonschema.Schema{
+			Type: "object", PropertyOrder: []string{"zip", "name", "city"},
+			Properties: map[string]*jsonschema.Schema{"zip": {Type: "string"}, "name": {Type: "string"}, "city": {Type: "string"}},
+		}})
+		return &sdk.CallToolResult{}, err
+	})
+	s := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+	t.Cleanup(s.Close)
+	var names []string
+	c, err := OverHTTP(t.Context(), s.URL, nil, limited(Options{Name: "web", Elicit: func(_ context.Context, q inquiry.Question) inquiry.Reply {
+		for _, f := range q.Fields {
+			names = append(names, f.Name)
+		}
+		return inquiry.Reply{Action: inquiry.Declined}
+	}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Call(t.Context(), "ask", []byte(`{}`), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(names, " "); got != "zip name city" {
+		t.Errorf("the fields are %q", got)
+	}
+}
+
+// TestFormOverPipesHasTheOrderOfTheServer: the same for a program.
+func TestFormOverPipesHasTheOrderOfTheServer(t *testing.T) {
+	var names []string
+	var call json.RawMessage
+	c, err := raw(t, Options{Elicit: func(_ context.Context, q inquiry.Question) inquiry.Reply {
+		for _, f := range q.Fields {
+			names = append(names, f.Name)
+		}
+		return inquiry.Reply{Action: inquiry.Declined}
+	}}, func(w io.Writer, method string, id json.RawMessage) {
+		switch method {
+		case "tools/call":
+			call = id
+			fmt.Fprintln(w, `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"where?","requestedSchema":{"type":"object","properties":{"zip":{"type":"string"},"name":{"type":"string"},"city":{"type":"string"}}}}}`)
+		case "": // the answer to the question
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n", call)
+		default:
+			answer(w, method, id, `{"name":"ask","inputSchema":{"type":"object"}}`)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Call(t.Context(), "ask", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(names, " "); got != "zip name city" {
+		t.Errorf("the fields are %q", got)
 	}
 }

@@ -93,14 +93,16 @@ type Client struct {
 	asking  chan struct{} // holds one while a person is asked
 	waiting atomic.Int32
 
-	mu       sync.Mutex
-	session  *sdk.ClientSession
-	calls    map[string]*openCall
-	number   int
-	changing bool // a list is read anew
-	again    bool // and once more after that
-	open     int  // questions to a person
-	now      activity
+	mu        sync.Mutex
+	session   *sdk.ClientSession
+	calls     map[string]*openCall
+	number    int
+	changing  bool          // a list is read anew
+	again     bool          // and once more after that
+	open      int           // questions to a person
+	asked     time.Time     // since when there are some
+	answering time.Duration // how long there were some before that
+	now       activity
 }
 
 // activity is the calls that run now.
@@ -115,7 +117,7 @@ type activity struct {
 // pipes belong to the client from then on; Close, and a failure, close them.
 func OverPipes(ctx context.Context, out io.ReadCloser, in io.WriteCloser, o Options) (*Client, error) {
 	c := newClient(o)
-	return c.start(ctx, &pipes{out: out, in: in, log: c.log})
+	return c.start(ctx, &pipes{out: out, in: in, log: c.log, forms: c.forms})
 }
 
 func newClient(o Options) *Client {

@@ -306,7 +306,7 @@ func configured(settings config.Config, project, editor map[string]server.Settin
 func (a surroundings) protect(p sandbox.Policy) sandbox.Policy { return a.trusted().Protect(p) }
 
 // newGate makes the gate, and restricts it as the model and the options ask.
-func newGate(s cli.Stdio, ws *workspace.Workspace, o Options, asked models, kept records, around surroundings) (gate *approvals.Gate, err error) {
+func newGate(s cli.Stdio, ws *workspace.Workspace, o Options, asked models, kept records, around surroundings) (*approvals.Gate, error) {
 	hosts, sockets := ws.Grantable()
 	most, err := ws.Config.Ceiling(ws.Place)
 	if err != nil {
@@ -318,6 +318,7 @@ func newGate(s cli.Stdio, ws *workspace.Workspace, o Options, asked models, kept
 			return most(config.Opening{Write: g.Write, Read: g.Read, Sockets: g.Sockets, Hosts: g.Hosts, Unsandboxed: g.Unsandboxed}, fetch)
 		}
 	}
+	var gate *approvals.Gate
 	options := approvals.Options{
 		Rules: rules.Join(slices.Concat(around.own, o.Rules), around.project.Narrower), Refresh: refresher(ws, func() *approvals.Ledger { return gate.Ledger() }),
 		Mode: approvals.Mode(ws.Config.AskForApproval), Refuse: ws.Config.Refuse, Base: ws.Policy, Files: ws.Files,
@@ -332,8 +333,7 @@ func newGate(s cli.Stdio, ws *workspace.Workspace, o Options, asked models, kept
 		options.Save = saver(ws)
 	}
 	gate = approvals.NewGate(options)
-	made := gate // an error clears the result
-	ws.AtClose(func() error { return ws.NoteGrants(made.Base()) })
+	ws.AtClose(func() error { return ws.NoteGrants(gate.Base()) })
 	gate.SetCommand(o.Command, func(g sandbox.Grant) []string {
 		flags, left := ws.Place.Flags(ws.Config, "", g, nil)
 		words := make([]string, len(flags))
